@@ -1,0 +1,111 @@
+"""Everything that can go wrong in operation, as one tree with one stable code per cause.
+
+A code is part of the public contract: it never changes its meaning, and every answer with
+``application/problem+json`` carries one.  The enum's order is the order of precedence: when a request is
+wrong in several ways, the code that stands first is the one reported.
+
+Programmers' errors are not here; they are assertions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class Code(StrEnum):
+    """The closed set of problem codes, in order of precedence."""
+
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    BODY_TOO_LARGE = "body_too_large"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    NOT_ACCEPTABLE = "not_acceptable"
+    MALFORMED_REQUEST = "malformed_request"
+    UNAUTHENTICATED = "unauthenticated"
+    SIGNATURE_INVALID = "signature_invalid"
+    NONCE_REUSED = "nonce_reused"
+    SESSION_EXPIRED = "session_expired"
+    INVALID = "invalid"
+    IDEMPOTENCY_KEY_MISSING = "idempotency_key_missing"
+    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    REQUEST_IN_PROGRESS = "request_in_progress"
+    ROUND_NOT_FOUND = "round_not_found"
+    GAME_UNAVAILABLE = "game_unavailable"
+    ROUND_OPEN = "round_open"
+    ALREADY_DECIDED = "already_decided"
+    STAKE_OUT_OF_LIMITS = "stake_out_of_limits"
+    PAYOUT_LIMIT_EXCEEDED = "payout_limit_exceeded"
+    BALANCE_LIMIT_EXCEEDED = "balance_limit_exceeded"
+    INSUFFICIENT_FUNDS = "insufficient_funds"
+    RNG_UNAVAILABLE = "rng_unavailable"
+    BUSY = "busy"
+    DATABASE_UNAVAILABLE = "database_unavailable"
+    INTERNAL_ERROR = "internal_error"
+
+
+class Meaning(NamedTuple):
+    """What a code means to a caller.
+
+    ``status`` is the HTTP status; ``retryable`` says whether sending the same request again, unchanged, can
+    succeed; ``retry_after_seconds`` goes into ``Retry-After`` where it is not None.
+    """
+
+    status: int
+    title: str
+    retryable: bool = False
+    retry_after_seconds: int | None = None
+
+
+MEANINGS: Final[Mapping[Code, Meaning]] = {
+    Code.NOT_FOUND: Meaning(404, "There is nothing at this address"),
+    Code.METHOD_NOT_ALLOWED: Meaning(405, "This address does not take that method"),
+    Code.BODY_TOO_LARGE: Meaning(413, "The request body is too large"),
+    Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, "The body must be JSON"),
+    Code.NOT_ACCEPTABLE: Meaning(406, "The answer has no form the request accepts"),
+    Code.MALFORMED_REQUEST: Meaning(400, "The request could not be read"),
+    Code.UNAUTHENTICATED: Meaning(401, "The caller is not known"),
+    Code.SIGNATURE_INVALID: Meaning(401, "The request's signature does not hold"),
+    Code.NONCE_REUSED: Meaning(401, "This signed request was seen before"),
+    Code.SESSION_EXPIRED: Meaning(401, "The session has ended"),
+    Code.INVALID: Meaning(422, "The request does not follow the contract"),
+    Code.IDEMPOTENCY_KEY_MISSING: Meaning(422, "An Idempotency-Key header is needed"),
+    Code.IDEMPOTENCY_KEY_REUSED: Meaning(422, "The Idempotency-Key was used for another request"),
+    Code.REQUEST_IN_PROGRESS: Meaning(409, "Another request is being worked on", True, 1),
+    Code.ROUND_NOT_FOUND: Meaning(404, "There is no such round"),
+    Code.GAME_UNAVAILABLE: Meaning(409, "The game is not open"),
+    Code.ROUND_OPEN: Meaning(409, "A round is open already"),
+    Code.ALREADY_DECIDED: Meaning(409, "The other decision was taken"),
+    Code.STAKE_OUT_OF_LIMITS: Meaning(422, "A stake is outside the limits"),
+    Code.PAYOUT_LIMIT_EXCEEDED: Meaning(422, "The stakes could win more than the game may pay"),
+    Code.BALANCE_LIMIT_EXCEEDED: Meaning(422, "The balance would become too large"),
+    Code.INSUFFICIENT_FUNDS: Meaning(409, "The balance does not cover the stake", True),
+    Code.RNG_UNAVAILABLE: Meaning(503, "No cards can be drawn", True, 5),
+    Code.BUSY: Meaning(503, "The service is busy", True, 1),
+    Code.DATABASE_UNAVAILABLE: Meaning(503, "The records cannot be reached", True, 2),
+    Code.INTERNAL_ERROR: Meaning(500, "Something went wrong on our side", True),
+}
+
+
+class ServiceError(Exception):
+    """An operating error with a stable code.
+
+    ``detail`` is one sentence for a person and says what to do; it never holds SQL, a card or a secret.
+    ``errors`` maps a field's name to what is wrong with it (used with 422).
+    """
+
+    def __init__(self, code: Code, detail: str, *, errors: Mapping[str, list[str]] | None = None) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.errors = errors
+
+    @property
+    def meaning(self) -> Meaning:
+        """The code's status, title and whether a retry can help."""
+        return MEANINGS[self.code]
+
+
+class SetUpError(Exception):
+    """Something about the installation stops a command; the text says what to do about it."""
