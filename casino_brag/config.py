@@ -1,1 +1,82 @@
-"""Placeholder replaced below."""
+"""Configuration: one frozen object, read once from the environment.  A secret has no default."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from environs import Env, EnvError
+
+from casino_brag.errors import SetUpError
+
+SESSION_HOURS: Final = 12
+DEMO_BALANCE_MAJOR: Final = 1_000
+"""What a demo account is filled to when a session opens, in whole units of its currency."""
+
+BALANCE_MAX_MINOR: Final = 2**53 - 1
+"""The largest balance a JSON number carries exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What a process of the service needs to know.
+
+    `seal_keys`: AES-256 keys by key id; the first one seals, all open.  `public_url`: where callers reach us.
+    """
+
+    database_url: str = field(repr=False)
+    seal_keys: Mapping[str, bytes] = field(repr=False)
+    log_format: str = "json"
+    pool_size: int = 8
+
+
+def read_config() -> Config:
+    """The configuration of the environment; `SetUpError` names the variable that is missing or wrong."""
+    env = Env()
+    try:
+        return Config(
+            database_url=env.str("DATABASE_URL"),
+            seal_keys=parse_seal_keys(env.str("CASINO_BRAG_SEAL_KEYS")),
+            log_format=env.enum_format("CASINO_BRAG_LOG_FORMAT", "json"),
+            pool_size=env.int("CASINO_BRAG_POOL_SIZE", 8),
+        )
+    except EnvError as wrong:
+        raise SetUpError(str(wrong)) from wrong
+
+
+def parse_seal_keys(text: str) -> Mapping[str, bytes]:
+    """Keys as `id:base64,id:base64`, 32 bytes each.
+
+    >>> sorted(parse_seal_keys("k1:" + "A" * 43 + "="))
+    ['k1']
+    """
+    keys: dict[str, bytes] = {}
+    for part in text.split(","):
+        key_id, colon, encoded = part.strip().partition(":")
+        try:
+            key = base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            key = b""
+        if not (key_id and colon and len(key) == 32) or key_id in keys:
+            raise SetUpError("CASINO_BRAG_SEAL_KEYS is a list of id:base64, each of 32 bytes, each id once")
+        keys[key_id] = key
+    return keys
+
+
+def shipped(name: str) -> Path:
+    """The directory `name` (migrations, paytables) that belongs to this version of the package.
+
+    A wheel carries it inside the package; a checkout has it beside the package.
+    """
+    package = Path(str(resources.files("casino_brag")))
+    for candidate in (package / name, package.parent / name):
+        if candidate.is_dir():
+            return candidate
+    raise SetUpError(
+        f"The installation is incomplete: its directory {name}/ is missing. Install the package anew."
+    )

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the three lock files anew: what runs, what `make serve` needs beside it, what development needs.
+# Makes the lock files anew: what runs, what `make serve` needs beside it, what builds the wheel, what development needs.
 # Each is pinned by version and hash, for every Python this project supports, and names no registry.
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,3 +10,4 @@ compile() {
 compile --extra dev --extra embedded pyproject.toml -o requirements/dev.lock
 compile -c requirements/dev.lock pyproject.toml -o requirements/run.lock
 printf 'hatchling\neditables\n' | compile -c requirements/dev.lock --extra embedded pyproject.toml - -o requirements/serve.lock
+printf 'hatchling\n' | compile -c requirements/dev.lock - -o requirements/build.lock

@@ -1,0 +1,31 @@
+"""The command ``casino-brag``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from casino_brag.cli.database import db, migrate
+from casino_brag.cli.operators import operator
+from casino_brag.cli.serve import serve
+from casino_brag.errors import SetUpError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="casino-brag")
+def commands() -> None:
+    """House-banked 3 Card Brag as a service."""
+
+
+for command in (serve, migrate, operator, db):
+    commands.add_command(command)
+
+
+def main() -> None:
+    """Runs a command; what stops it is told in one sentence, and the exit code is 1."""
+    try:
+        commands()
+    except SetUpError as error:
+        click.echo(f"casino-brag: {error}", err=True)
+        sys.exit(1)

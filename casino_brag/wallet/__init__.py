@@ -1,0 +1,1 @@
+"""The built-in wallet: players' accounts in operators' ledgers, moved by double entry."""

@@ -1,0 +1,30 @@
+# What one does with a checkout. Each target brings .venv to its lock file first, and finds it so the next time.
+# ARGS is handed on:  make serve ARGS="--port 8081"   make test ARGS="tests/game -x"   PYTHON picks the interpreter.
+
+PYTHON ?= python3
+export PYTHON
+
+.PHONY: help serve test check bench
+
+help: ## List these targets
+	@sed -n 's/^\([a-z]*\): ## /  make \1\t/p' Makefile
+
+serve: ## Play: a database, a demonstration operator and the HTTP server
+	@requirements/setup.sh serve
+	@exec .venv/bin/casino-brag serve $(ARGS)
+
+test: ## Run the whole test suite
+	@requirements/setup.sh test
+	@exec .venv/bin/pytest $(ARGS)
+
+check: ## Format, lint, type and layering checks
+	@requirements/setup.sh dev
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	.venv/bin/hadolint Dockerfile
+
+bench: ## Measure, in ratios taken within one run
+	@requirements/setup.sh dev
+	@exec .venv/bin/python benchmarks/run.py $(ARGS)

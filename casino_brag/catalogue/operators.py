@@ -1,0 +1,167 @@
+"""Operators: who they are, and the keys with which they sign."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+from psycopg.errors import UniqueViolation
+from psycopg.rows import class_row
+
+from casino_brag.audit import Entry, EntryType
+from casino_brag.db.clock import clock
+from casino_brag.errors import SetUpError
+from casino_brag.ids import uuid7
+from casino_brag.sealing import Sealer
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+_ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What an operator signs with.  The secret is shown once, when it is made."""
+
+    operator: str
+    key_id: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningOperator:
+    """An operator as a signed request names it, with the live key it names; `read_at` is the database's clock."""
+
+    operator_id: UUID
+    name: str
+    launch_url: str | None
+    key_id: str
+    sealed_secret: bytes = field(repr=False)
+    read_at: datetime
+
+    def secret(self, sealer: Sealer) -> str:
+        """The secret the operator signs with."""
+        return sealer.open(self.sealed_secret, context=_context(self.operator_id, self.key_id)).decode()
+
+
+def add_operator(
+    conn: psycopg.Connection[Any],
+    sealer: Sealer,
+    name: str,
+    *,
+    actor: str,
+    origins: tuple[str, ...] = (),
+    launch_url: str | None = None,
+) -> Credentials:
+    """Adds an operator and makes its first key.  `SetUpError` for a name or origin that will not do."""
+    if not _NAME.fullmatch(name):
+        raise SetUpError(
+            f"{name!r} is no operator's name: use 1 to 63 lower-case letters, digits and hyphens."
+        )
+    for origin in origins:
+        if not _ORIGIN.fullmatch(origin):
+            raise SetUpError(
+                f"{origin!r} is no web origin: write scheme, host and port, as https://play.example.com"
+            )
+    operator_id = uuid7()
+    made = Credentials(name, _new_key_id(), _new_secret())
+    entry = Entry(
+        type=EntryType.OPERATOR_ADDED,
+        occurred_at=clock(conn),
+        actor=actor,
+        operator_id=operator_id,
+        payload={"name": name, "key_id": made.key_id, "origins": list(origins), "launch_url": launch_url},
+    )
+    try:
+        conn.execute(
+            "SELECT operator_add(%s, %s, %s, %s, %s, %s, %s)",
+            [
+                operator_id,
+                name,
+                list(origins),
+                launch_url,
+                made.key_id,
+                sealer.seal(made.secret.encode(), context=_context(operator_id, made.key_id)),
+                entry.text(),
+            ],
+        )
+    except UniqueViolation as taken:
+        if taken.diag.constraint_name != "operator_name_is_taken":
+            raise
+        raise SetUpError(
+            f"There is an operator {name!r} already. To replace its key: operator rotate-key."
+        ) from taken
+    return made
+
+
+def rotate_key(conn: psycopg.Connection[Any], sealer: Sealer, name: str, *, actor: str) -> Credentials:
+    """Gives an operator a new key beside its newest one; an older one ends.  `SetUpError` for an unknown name."""
+    row = conn.execute("SELECT operator_id FROM operator WHERE name = %s", [name]).fetchone()
+    if row is None:
+        raise SetUpError(f"There is no operator {name!r}. To add it: operator add {name}.")
+    operator_id: UUID = row[0]
+    made = Credentials(name, _new_key_id(), _new_secret())
+    entry = Entry(
+        type=EntryType.OPERATOR_KEY_ROTATED,
+        occurred_at=clock(conn),
+        actor=actor,
+        operator_id=operator_id,
+        payload={"name": name, "key_id": made.key_id},
+    )
+    sealed = sealer.seal(made.secret.encode(), context=_context(operator_id, made.key_id))
+    conn.execute(
+        "SELECT operator_key_rotate(%s, %s, %s, %s)", [operator_id, made.key_id, sealed, entry.text()]
+    )
+    return made
+
+
+def signing_operator(conn: psycopg.Connection[Any], name: str, key_id: str) -> SigningOperator | None:
+    """The operator and live key that a request names; None when there is no such pair."""
+    with conn.cursor(row_factory=class_row(SigningOperator)) as cursor:
+        return cursor.execute(
+            "SELECT operator_id, name, launch_url, key_id, sealed_secret, now() AS read_at"
+            " FROM operator JOIN operator_key USING (operator_id)"
+            " WHERE name = %s AND key_id = %s AND retired_at IS NULL",
+            [name, key_id],
+        ).fetchone()
+
+
+def newest_credentials(conn: psycopg.Connection[Any], sealer: Sealer, name: str) -> Credentials | None:
+    """An operator's newest live key, for a demonstration that is started again; None for an unknown name."""
+    row = conn.execute(
+        "SELECT key_id FROM operator JOIN operator_key USING (operator_id)"
+        " WHERE name = %s AND retired_at IS NULL ORDER BY operator_key.added_at DESC LIMIT 1",
+        [name],
+    ).fetchone()
+    found = None if row is None else signing_operator(conn, name, row[0])
+    return None if found is None else Credentials(name, found.key_id, found.secret(sealer))
+
+
+def take_nonce(conn: psycopg.Connection[Any], operator_id: UUID, nonce: str, until: datetime) -> bool:
+    """True the first time a nonce is seen; it is remembered until `until`."""
+    row = conn.execute("SELECT operator_nonce_take(%s, %s, %s)", [operator_id, nonce, until]).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
+def is_registered_origin(conn: psycopg.Connection[Any], origin: str) -> bool:
+    """Whether some operator's pages are served from this web origin."""
+    return (
+        conn.execute("SELECT FROM operator WHERE %s = ANY (origins) LIMIT 1", [origin]).fetchone() is not None
+    )
+
+
+def _context(operator_id: UUID, key_id: str) -> str:
+    return f"operator key {operator_id} {key_id}"
+
+
+def _new_key_id() -> str:
+    return "k_" + secrets.token_hex(6)
+
+
+def _new_secret() -> str:
+    return "sk_" + secrets.token_urlsafe(32)

@@ -1,0 +1,181 @@
+"""Paytable versions: published from files, never changed, and read back by their identifier."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from casino_brag.audit import Entry, EntryType
+from casino_brag.db.clock import clock
+from casino_brag.errors import Code, ServiceError
+from casino_brag.game.paytable import Paytable
+from casino_brag.game.paytable_file import PaytableError
+from casino_brag.ids import uuid7
+from casino_brag.odds.returns import main_game, pair_bonus_game, player_favouring
+
+VERSIONS_KEPT: Final = 256
+"""How many versions a process keeps in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaytableVersion:
+    """A published paytable.  `figures` are those computed when it was published."""
+
+    version_id: UUID
+    game: str
+    version: int
+    digest: str
+    paytable: Paytable
+    figures: Mapping[str, Any]
+
+
+class Shelf:
+    """Published versions, read from the database once: they never change."""
+
+    def __init__(self) -> None:
+        self._versions: OrderedDict[UUID, PaytableVersion] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def version(self, conn: psycopg.Connection[Any], version_id: UUID) -> PaytableVersion:
+        """The version with this identifier.
+
+        `game_unavailable` when its stored text no longer has the digest it was published under: such a game
+        deals nothing and settles nothing until its records are repaired.
+        """
+        with self._lock:
+            found = self._versions.get(version_id)
+        if found is None:
+            found = _read(conn, version_id)
+            with self._lock:
+                self._versions[version_id] = found
+                while len(self._versions) > VERSIONS_KEPT:
+                    self._versions.popitem(last=False)
+        return found
+
+
+def _read(conn: psycopg.Connection[Any], version_id: UUID) -> PaytableVersion:
+    row = conn.execute(
+        "SELECT version_id, game, version, digest, document, figures FROM paytable_version WHERE version_id = %s",
+        [version_id],
+    ).fetchone()
+    assert row is not None, "a round's or game's version is held by a foreign key"
+    identifier, game, version, digest, document, figures = row
+    if sha256(document.encode()).hexdigest() != digest:
+        raise ServiceError(
+            Code.GAME_UNAVAILABLE,
+            f"Version {version} of {game} was altered after it was published; the operator has to be told.",
+        )
+    paytable = Paytable.from_document(json.loads(document))
+    return PaytableVersion(identifier, game, version, digest, paytable, figures)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What became of one paytable file: the version that is active, or the problems that closed the game.
+
+    `changed` is false when the game was on that version, or closed for those problems, before.
+    """
+
+    game: str
+    version: int | None
+    problems: tuple[str, ...]
+    changed: bool
+
+
+def publish_directory(conn: psycopg.Connection[Any], directory: Path, *, actor: str) -> list[Published]:
+    """Publishes every paytable file of a directory; a game whose file is gone or will not do is closed.
+
+    A problem of one file closes one game: the others are published all the same.
+    """
+    files = {file.stem: file for file in directory.glob("*.toml")}
+    known = {game for (game,) in conn.execute("SELECT game FROM game")}
+    return [
+        publish(conn, files.get(game, directory / f"{game}.toml"), actor=actor)
+        for game in sorted(files.keys() | known)
+    ]
+
+
+def publish(conn: psycopg.Connection[Any], file: Path, *, actor: str) -> Published:
+    """Makes a file's content the active version of its game, or closes the game when the file will not do."""
+    try:
+        paytable = Paytable.load(file)
+    except PaytableError as error:
+        return _close(conn, file.stem, tuple(str(problem) for problem in error.problems), actor)
+    if favours := player_favouring(paytable):
+        return _close(conn, file.stem, tuple(f"{file}: {problem}" for problem in favours), actor)
+    return _activate(conn, paytable, actor)
+
+
+def _activate(conn: psycopg.Connection[Any], paytable: Paytable, actor: str) -> Published:
+    entry = Entry(
+        type=EntryType.PAYTABLE_ACTIVATED,
+        occurred_at=clock(conn),
+        actor=actor,
+        after={"game": paytable.game, "digest": paytable.digest},
+    )
+    row = conn.execute(
+        "SELECT version, changed FROM paytable_publish(%s, %s, %s, %s, %s, %s)",
+        [
+            uuid7(),
+            paytable.game,
+            paytable.digest,
+            paytable.canonical_bytes().decode(),
+            Jsonb(published_figures(paytable)),
+            entry.text(),
+        ],
+    ).fetchone()
+    assert row is not None
+    return Published(paytable.game, row[0], (), changed=row[1])
+
+
+def _close(conn: psycopg.Connection[Any], game: str, problems: tuple[str, ...], actor: str) -> Published:
+    reason = "\n".join(problems)
+    entry = Entry(
+        type=EntryType.GAME_DISABLED,
+        occurred_at=clock(conn),
+        actor=actor,
+        reason=reason,
+        after={"game": game, "state": "disabled"},
+    )
+    row = conn.execute("SELECT game_disable(%s, %s, %s)", [game, reason, entry.text()]).fetchone()
+    assert row is not None
+    return Published(game, None, problems, changed=row[0])
+
+
+def published_figures(paytable: Paytable) -> list[dict[str, str]]:
+    """The exact figures a game is published with.
+
+    `value` is the fraction `exact` as a decimal to eight places, for reading only.  Figures differ in their
+    denominators, so each names its own.
+    """
+    best = "max_expectation"
+    main = main_game(paytable)
+    figures = [
+        _figure("main", "rtp", main.rtp, "total_staked", best),
+        _figure("main", "house_edge", main.house_edge, "ante", best),
+    ]
+    if (pair_bonus := pair_bonus_game(paytable)) is not None:
+        figures.append(_figure("pair_bonus", "rtp", pair_bonus.rtp, "pair_bonus", "never_folded"))
+    return figures
+
+
+def _figure(wager: str, figure: str, exact: Fraction, denominator: str, strategy: str) -> dict[str, str]:
+    return {
+        "wager": wager,
+        "figure": figure,
+        "value": f"{exact.numerator / exact.denominator:.8f}",
+        "exact": str(exact),
+        "denominator": denominator,
+        "strategy": strategy,
+    }

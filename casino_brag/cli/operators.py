@@ -1,0 +1,63 @@
+"""``operator``: who may sign requests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from casino_brag.catalogue.operators import Credentials, add_operator, rotate_key
+from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys
+from casino_brag.sealing import Sealer
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="For machines.")
+
+
+@click.group()
+def operator() -> None:
+    """Operators and their keys."""
+
+
+@operator.command()
+@click.argument("name")
+@click.option(
+    "--origin", "origins", multiple=True, help="A web origin whose pages may call; may be repeated."
+)
+@click.option("--launch-url", help="The operator's front-end; a session's token is appended to it.")
+@_json_option
+@data_dir_option
+def add(name: str, origins: tuple[str, ...], launch_url: str | None, as_json: bool, data_dir: Path) -> None:
+    """Add an operator and show its first key."""
+    with database(data_dir) as addresses, owner_connection(addresses) as conn:
+        made = add_operator(
+            conn,
+            Sealer(seal_keys(data_dir)),
+            name,
+            actor="system:cli",
+            origins=origins,
+            launch_url=launch_url,
+        )
+    _show(made, as_json)
+
+
+@operator.command("rotate-key")
+@click.argument("name")
+@_json_option
+@data_dir_option
+def rotate(name: str, as_json: bool, data_dir: Path) -> None:
+    """Give an operator a new key; the newest before it stays live beside it."""
+    with database(data_dir) as addresses, owner_connection(addresses) as conn:
+        made = rotate_key(conn, Sealer(seal_keys(data_dir)), name, actor="system:cli")
+    _show(made, as_json)
+
+
+def _show(made: Credentials, as_json: bool) -> None:
+    shown: dict[str, Any] = {"operator": made.operator, "key_id": made.key_id, "secret": made.secret}
+    if as_json:
+        click.echo(json.dumps(shown))
+        return
+    for name, value in shown.items():
+        click.echo(f"{name:<9}{value}")
+    click.echo("The secret is not shown again.")

@@ -1,0 +1,159 @@
+"""``serve``: everything for a first run, from an empty directory to a round that can be played."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import psycopg
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+
+from casino_brag.catalogue.operators import Credentials, add_operator, newest_credentials, signing_operator
+from casino_brag.catalogue.paytables import Published, publish_directory
+from casino_brag.catalogue.sessions import Mode, NewSession, open_session
+from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys
+from casino_brag.config import Config, shipped
+from casino_brag.db.migrations import migrate, read_migrations
+from casino_brag.sealing import Sealer
+from casino_brag.web import gunicorn_conf
+from casino_brag.web.app import create_app
+
+DEMO_OPERATOR = "demo"
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=gunicorn_conf.workers, show_default="one for each core"
+)
+@click.option(
+    "--paytables",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="CASINO_BRAG_PAYTABLES",
+    default=lambda: shipped("paytables"),
+    show_default="those of this version",
+    help="A directory of paytable files; each is made its game's active version.",
+)
+@data_dir_option
+def serve(host: str, port: int, workers: int, paytables: Path, data_dir: Path) -> None:
+    """Start everything: database, schema, paytables, a demonstration operator, and the HTTP service."""
+    with database(data_dir) as addresses:
+        keys = seal_keys(data_dir)
+        with owner_connection(addresses) as conn:
+            started = _set_up(conn, Sealer(keys), paytables)
+        _report(started.published)
+        config = Config(
+            database_url=addresses.app,
+            seal_keys=keys,
+            log_format="console" if sys.stdout.isatty() else "json",
+            pool_size=gunicorn_conf.threads,
+        )
+        _Server(config, f"{host}:{port}", workers, _greeting(host, port, started)).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """What a start found or made."""
+
+    published: list[Published]
+    operator: Credentials
+    token: str | None
+
+
+def _set_up(conn: psycopg.Connection[Any], sealer: Sealer, paytables: Path) -> _Started:
+    migrate(conn, read_migrations(shipped("migrations")))
+    published = publish_directory(conn, paytables, actor="system:serve")
+    credentials = newest_credentials(conn, sealer, DEMO_OPERATOR) or add_operator(
+        conn, sealer, DEMO_OPERATOR, actor="system:serve"
+    )
+    return _Started(published, credentials, _demo_token(conn, credentials, published))
+
+
+def _demo_token(
+    conn: psycopg.Connection[Any], credentials: Credentials, published: list[Published]
+) -> str | None:
+    opened = [found.game for found in published if found.version is not None]
+    if not opened:
+        return None
+    operator = signing_operator(conn, credentials.operator, credentials.key_id)
+    assert operator is not None
+    wanted = NewSession(player="visitor", currency="GBP", mode=Mode.DEMO, game=opened[-1])
+    return open_session(conn, operator.operator_id, operator.name, wanted, operator.read_at).token
+
+
+def _report(published: list[Published]) -> None:
+    for found in published:
+        if found.problems:
+            click.echo(f"{found.game} is not open:", err=True)
+            for problem in found.problems:
+                click.echo(f"  {problem}", err=True)
+    if not any(found.version is not None for found in published):
+        click.echo("No game is open: mend the paytables above and start again.", err=True)
+
+
+def _greeting(host: str, port: int, started: _Started) -> str:
+    base = f"http://{host}:{port}"
+    operator = started.operator
+    lines = [
+        "",
+        f"casino-brag serves {base}",
+        f"  API          {base}/docs   ({base}/openapi.json)",
+        f"  Games        {base}/v1/games",
+        f"  Readiness    {base}/readyz",
+        f"  Operator     {operator.operator}   key {operator.key_id}   secret {operator.secret}",
+    ]
+    if started.token is not None:
+        lines += [
+            "",
+            "A round, to copy and paste into another terminal:",
+            "",
+            f"TOKEN={started.token}",
+            f'ROUND=$(curl -s {base}/v1/rounds -H "Authorization: Bearer $TOKEN" '
+            "-H \"Idempotency-Key: $(date +%s%N)\" -H 'Content-Type: application/json' "
+            '-d \'{"ante_minor": 100, "pair_bonus_minor": 50}\' | tee /dev/stderr '
+            '| sed -n \'s/.*"round_id":"\\([^"]*\\)".*/\\1/p\'); echo',
+            f'curl -s {base}/v1/rounds/$ROUND/decision -H "Authorization: Bearer $TOKEN" '
+            "-H \"Idempotency-Key: $(date +%s%N)\" -H 'Content-Type: application/json' "
+            '-d \'{"decision": "play"}\'; echo',
+        ]
+    return "\n".join([*lines, "", "Ctrl-C stops everything.", ""])
+
+
+class _PatientArbiter(Arbiter):  # type: ignore[misc]
+    """Lets running requests finish on Ctrl-C too; a second Ctrl-C does not wait."""
+
+    handle_int = Arbiter.handle_term
+
+
+class _Server(BaseApplication):  # type: ignore[misc]
+    """gunicorn in this process, configured as in production."""
+
+    def __init__(self, config: Config, bind: str, workers: int, greeting: str) -> None:
+        self._config = config
+        self._bind = bind
+        self._workers = workers
+        self._greeting = greeting
+        super().__init__()
+
+    def load_config(self) -> None:
+        """The settings of `gunicorn_conf`, with the command's own on top."""
+        for name in self.cfg.settings:
+            if hasattr(gunicorn_conf, name):
+                self.cfg.set(name, getattr(gunicorn_conf, name))
+        self.cfg.set("bind", self._bind)
+        self.cfg.set("workers", self._workers)
+        self.cfg.set("loglevel", "warning")
+        self.cfg.set("when_ready", lambda _: print(self._greeting, flush=True))  # noqa: T201
+
+    def load(self) -> Any:
+        """The application, made in each worker."""
+        return create_app(self._config)
+
+    def run(self) -> None:
+        """Serves until told to stop; `SystemExit` with gunicorn's code follows."""
+        _PatientArbiter(self).run()

@@ -1,0 +1,114 @@
+"""Connections: a pool for each process, opened after a fork, with a bound on every wait."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors as pg
+from psycopg_pool import ConnectionPool, PoolTimeout, TooManyRequests
+
+from casino_brag.errors import Code, ServiceError
+
+APPLICATION_ROLE: Final = "casino_brag_app"
+CONNECT_SECONDS: Final = 5
+CHECKOUT_SECONDS: Final = 5.0
+STATEMENT_MS: Final = 8_000
+LOCK_MS: Final = 5_000
+
+_SETTINGS: Final = " ".join(
+    f"-c {setting}"
+    for setting in (
+        f"role={APPLICATION_ROLE}",
+        "timezone=UTC",
+        "synchronous_commit=on",
+        f"statement_timeout={STATEMENT_MS}",
+        f"lock_timeout={LOCK_MS}",
+        "idle_in_transaction_session_timeout=10000",
+    )
+)
+
+_WAITED_TOO_LONG: Final = (pg.LockNotAvailable, pg.QueryCanceled, pg.DeadlockDetected, pg.TooManyConnections)
+_OUT_OF_ORDER: Final = (psycopg.OperationalError, pg.ReadOnlySqlTransaction)
+
+
+class Database:
+    """The application's way to the database, as the least privileged role.
+
+    Connections are in autocommit mode: one statement is one transaction, unless a caller opens a longer one.
+    A process that was forked from one with an open pool opens its own.
+    """
+
+    def __init__(self, url: str, *, pool_size: int = 8) -> None:
+        self._url = url
+        self._size = pool_size
+        self._lock = threading.Lock()
+        self._pool: ConnectionPool | None = None
+        self._pid = 0
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection for the length of the block.
+
+        Raises `ServiceError` with `busy` when none came free or a lock was held too long, and with
+        `database_unavailable` when the database did not answer; then it is not known whether the statement that
+        was running took effect.
+        """
+        try:
+            with self._open_pool().connection() as conn:
+                yield conn
+        except (PoolTimeout, TooManyRequests) as timeout:
+            raise ServiceError(
+                Code.BUSY, "No database connection came free. Send the same request again."
+            ) from timeout
+        except _WAITED_TOO_LONG as timeout:
+            raise ServiceError(
+                Code.BUSY, "The records were held too long. Send the same request again."
+            ) from timeout
+        except _OUT_OF_ORDER as failure:
+            self._discard_broken()
+            raise ServiceError(
+                Code.DATABASE_UNAVAILABLE,
+                "The database did not answer. Send the same request again, with the same Idempotency-Key.",
+            ) from failure
+
+    def close(self) -> None:
+        """Closes this process's pool.  The next use opens another."""
+        with self._lock:
+            if self._pool is not None and self._pid == os.getpid():
+                self._pool.close(timeout=CONNECT_SECONDS)
+            self._pool = None
+
+    def _open_pool(self) -> ConnectionPool:
+        if self._pool is None or self._pid != os.getpid():
+            with self._lock:
+                if self._pool is None or self._pid != os.getpid():
+                    self._pool = ConnectionPool(
+                        self._url,
+                        kwargs={
+                            "autocommit": True,
+                            "prepare_threshold": 2,
+                            "connect_timeout": CONNECT_SECONDS,
+                            "options": _SETTINGS,
+                            "application_name": "casino-brag",
+                        },
+                        min_size=1,
+                        max_size=self._size,
+                        max_waiting=self._size * 32,
+                        timeout=CHECKOUT_SECONDS,
+                        max_lifetime=3600,
+                        reconnect_timeout=30,
+                        open=True,
+                    )
+                    self._pid = os.getpid()
+        return self._pool
+
+    def _discard_broken(self) -> None:
+        # After a restart of the server every pooled connection is dead: replace them all now, not one by one.
+        pool = self._pool
+        if pool is not None:
+            pool.check()

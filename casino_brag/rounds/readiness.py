@@ -1,0 +1,39 @@
+"""Whether rounds can be dealt now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from casino_brag.config import shipped
+from casino_brag.db.migrations import read_migrations, verify
+from casino_brag.errors import SetUpError
+from casino_brag.rng import RngUnavailable, check_source
+
+
+def obstacles(conn: psycopg.Connection[Any]) -> list[str]:
+    """What keeps rounds from being dealt, a sentence each; empty when nothing does."""
+    found = []
+    try:
+        verify(conn, read_migrations(shipped("migrations")))
+    except SetUpError as wrong:
+        found.append(str(wrong))
+    else:
+        if conn.execute("SELECT FROM game WHERE state = 'enabled' LIMIT 1").fetchone() is None:
+            found.append("No game is enabled.")
+    if _writes_directly(conn):
+        found.append("The application's role may change records past the functions that keep them.")
+    try:
+        check_source()
+    except RngUnavailable:
+        found.append("No random numbers can be had.")
+    return found
+
+
+def _writes_directly(conn: psycopg.Connection[Any]) -> bool:
+    row = conn.execute(
+        "SELECT bool_or(has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'))"
+        " FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'"
+    ).fetchone()
+    return row is not None and bool(row[0])

@@ -1,0 +1,85 @@
+"""Reading rounds: one, the open one, a player's history, and what a session has come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from casino_brag.catalogue.sessions import Caller, read_caller
+from casino_brag.errors import Code, ServiceError
+from casino_brag.rounds.house import House
+from casino_brag.rounds.round import OPEN_STATES, Round, as_its_owner_sees
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Part of a list, newest first; `next_after` is the last round shown when there are more."""
+
+    items: list[dict[str, Any]]
+    next_after: UUID | None
+
+
+def read_round(conn: psycopg.Connection[Any], house: House, token: bytes, round_id: UUID) -> dict[str, Any]:
+    """A round as its owner may see it now; an ended session may still look.
+
+    `round_not_found` for a round that does not exist or is somebody else's: the two look the same.
+    """
+    caller = read_caller(conn, token)
+    row = conn.execute(
+        "SELECT round.* FROM round WHERE round_id = %s AND player_id = %s", [round_id, caller.player_id]
+    ).fetchone()
+    found = None if row is None else Round.from_columns(row)
+    if found is None:
+        raise round_not_found()
+    return _seen(conn, house, found)
+
+
+def list_rounds(
+    conn: psycopg.Connection[Any], house: House, token: bytes, *, after: UUID | None, limit: int
+) -> Page:
+    """The caller's rounds in the session's mode and currency, newest first, from the one behind `after`."""
+    caller = read_caller(conn, token)
+    caller.must_be_live()
+    rows = conn.execute(
+        "SELECT round.* FROM round WHERE player_id = %s AND account_id = %s AND (%s::uuid IS NULL OR round_id < %s)"
+        " ORDER BY round_id DESC LIMIT %s",
+        [caller.player_id, caller.account_id, after, after, limit + 1],
+    ).fetchall()
+    rounds = [found for row in rows[:limit] if (found := Round.from_columns(row)) is not None]
+    return Page(
+        [_seen(conn, house, found) for found in rounds], rounds[-1].round_id if len(rows) > limit else None
+    )
+
+
+def open_rounds(conn: psycopg.Connection[Any], house: House, caller: Caller) -> list[dict[str, Any]]:
+    """The caller's rounds that wait for a decision: at most one in each game, on whatever session it began."""
+    rows = conn.execute(
+        "SELECT round.* FROM round WHERE player_id = %s AND mode = %s AND state = ANY (%s) ORDER BY round_id",
+        [caller.player_id, caller.mode, list(OPEN_STATES)],
+    ).fetchall()
+    return [_seen(conn, house, found) for row in rows if (found := Round.from_columns(row)) is not None]
+
+
+def net_position_minor(conn: psycopg.Connection[Any], caller: Caller) -> int:
+    """What the session has won, less what it has lost, over its settled rounds."""
+    row = conn.execute(
+        "SELECT coalesce(sum(total_payout_minor - total_staked_minor), 0)::bigint FROM round"
+        " WHERE session_id = %s AND state = 'settled'",
+        [caller.session_id],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def round_not_found() -> ServiceError:
+    """The error for a round the caller may not know of."""
+    return ServiceError(
+        Code.ROUND_NOT_FOUND, "You have no round of this id. See GET /v1/rounds for those you have."
+    )
+
+
+def _seen(conn: psycopg.Connection[Any], house: House, found: Round) -> dict[str, Any]:
+    return as_its_owner_sees(found, house.shelf.version(conn, found.paytable_version_id))

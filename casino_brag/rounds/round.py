@@ -1,0 +1,144 @@
+"""A round, as it is kept and as its owner may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from casino_brag.catalogue.paytables import PaytableVersion
+from casino_brag.db.clock import rfc3339
+from casino_brag.game.cards import Card
+from casino_brag.game.hands import Hand
+from casino_brag.game.settlement import Decision, Settlement, Stakes, play_stake_minor
+
+AWAITING_DECISION: Final = "awaiting_decision"
+SETTLED: Final = "settled"
+OPEN_STATES: Final = ("reserving", AWAITING_DECISION, "deciding")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A row of the table ``round``.  Amounts are minor units of `currency`; cards are in the order dealt."""
+
+    round_id: UUID
+    session_id: UUID
+    operator_id: UUID
+    player_id: UUID
+    account_id: UUID
+    mode: str
+    currency: str
+    game: str
+    paytable_version_id: UUID
+    rng_digest: str
+    state: str
+    opened_at: datetime
+    ante_minor: int
+    pair_bonus_minor: int
+    payout_max_minor: int
+    player_cards: list[str]
+    sealed_deal: bytes = field(repr=False)
+    decision: str | None = None
+    play_minor: int | None = None
+    dealer_cards: list[str] | None = None
+    result: str | None = None
+    settlement: Mapping[str, Any] | None = None
+    total_staked_minor: int | None = None
+    total_payout_minor: int | None = None
+    settled_at: datetime | None = None
+
+    @classmethod
+    def from_columns(cls, row: Sequence[Any]) -> Round | None:
+        """The round of a selected ``round.*``; None where an outer join found none.
+
+        Columns that a later version of the schema adds stand last and are not read.
+        """
+        return None if row[0] is None else cls(**dict(zip(cls.__dataclass_fields__, row, strict=False)))
+
+    @property
+    def stakes(self) -> Stakes:
+        """What was staked when the round was opened."""
+        return Stakes(ante_minor=self.ante_minor, pair_bonus_minor=self.pair_bonus_minor)
+
+    @property
+    def player_hand(self) -> Hand:
+        """The player's three cards."""
+        return hand(self.player_cards)
+
+    @property
+    def seal_context(self) -> str:
+        """What binds the sealed deal to this round and to the rules it was dealt under."""
+        return f"deal of round {self.round_id} under {self.paytable_version_id}"
+
+
+def hand(cards: list[str]) -> Hand:
+    """The hand of three cards' texts."""
+    first, second, third = map(Card.parse, cards)
+    return Hand.of(first, second, third)
+
+
+def settlement_record(settlement: Settlement) -> dict[str, Any]:
+    """What is kept of a settlement beside the round's own columns."""
+    return {
+        "player_category": settlement.player_category.value,
+        "dealer_category": settlement.dealer_category.value,
+        "dealer_qualified": settlement.dealer_qualified,
+        "celebrate": settlement.celebrate,
+        "wagers": [
+            {
+                "spot": wager.spot.value,
+                "stake_minor": wager.stake_minor,
+                "payout_minor": wager.payout_minor,
+                "reason": wager.reason.value,
+            }
+            for wager in settlement.wagers
+        ],
+    }
+
+
+def as_its_owner_sees(round_: Round, version: PaytableVersion) -> dict[str, Any]:
+    """The round's JSON object: the dealer's cards, and all that follows from them, only once it is settled."""
+    seen = {
+        "round_id": str(round_.round_id),
+        "game": round_.game,
+        "paytable": {"version": version.version, "digest": version.digest},
+        "state": round_.state,
+        "opened_at": rfc3339(round_.opened_at),
+        "currency": round_.currency,
+        "player_cards": round_.player_cards,
+        "player_category": version.paytable.ranking.category(round_.player_hand).value,
+    }
+    if round_.state != SETTLED:
+        return seen | {"wagers": _opening_wagers(round_), "decisions": _decisions(round_, version)}
+    assert round_.settlement is not None
+    assert round_.settled_at is not None
+    assert round_.total_payout_minor is not None
+    assert round_.total_staked_minor is not None
+    return seen | {
+        "settled_at": rfc3339(round_.settled_at),
+        "decision": round_.decision,
+        "dealer_cards": round_.dealer_cards,
+        "dealer_category": round_.settlement["dealer_category"],
+        "dealer_qualified": round_.settlement["dealer_qualified"],
+        "result": round_.result,
+        "wagers": round_.settlement["wagers"],
+        "total_staked_minor": round_.total_staked_minor,
+        "total_payout_minor": round_.total_payout_minor,
+        "net_minor": round_.total_payout_minor - round_.total_staked_minor,
+        "celebrate": round_.settlement["celebrate"],
+        "payout_state": "paid",
+    }
+
+
+def _opening_wagers(round_: Round) -> list[dict[str, Any]]:
+    stakes = (("ante", round_.ante_minor), ("pair_bonus", round_.pair_bonus_minor))
+    return [{"spot": spot, "stake_minor": stake} for spot, stake in stakes if stake]
+
+
+def _decisions(round_: Round, version: PaytableVersion) -> list[dict[str, Any]]:
+    if round_.state != AWAITING_DECISION:
+        return []
+    costs = ((Decision.PLAY, play_stake_minor(version.paytable, round_.stakes)), (Decision.FOLD, 0))
+    return [{"decision": decision.value, "cost_minor": cost} for decision, cost in costs]

@@ -1,0 +1,156 @@
+"""Answers that are given once: the first answer to an idempotency key is kept and repeated, byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, LiteralString
+from uuid import UUID
+
+import psycopg
+import rfc8785
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from casino_brag.errors import Code, ServiceError
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that may be made again: its key, and a fingerprint of everything it asks for."""
+
+    key: str
+    fingerprint: bytes
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The request's fields of an operation's record."""
+        return {"idempotency_key": self.key, "fingerprint": self.fingerprint}
+
+    @classmethod
+    def of(cls, key: str, method: str, path: str, body: Mapping[str, Any]) -> Request:
+        """`body` is the validated request, so that layout and defaults do not matter.
+
+        >>> Request.of("k", "POST", "/v1/rounds", {"ante_minor": 100}).fingerprint.hex()[:8]
+        '1ef5c19f'
+        """
+        return cls(key, hashlib.sha256(rfc8785.dumps([method, path, dict(body)])).digest())
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP status and a JSON body; `replayed` when it was first given to an earlier request."""
+
+    status: int
+    body: str
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a first round trip found stored under a request's key; all None when there is nothing."""
+
+    fingerprint: bytes | None
+    status: int | None
+    body: str | None
+
+    def answer_to(self, request: Request) -> Answer | None:
+        """The stored answer; None for a new key.  `ServiceError` when the key belongs to another request."""
+        if self.fingerprint is None:
+            return None
+        if bytes(self.fingerprint) != request.fingerprint:
+            raise refusal("idempotency_key_reused")
+        assert self.status is not None
+        assert self.body is not None
+        return Answer(self.status, self.body, replayed=True)
+
+
+def body_around_balance(document: Mapping[str, Any]) -> tuple[str, str]:
+    """The text of a JSON object up to the value of a last member ``balance_minor``, and the text after it.
+
+    The balance is known only where the money moves, in the database, which puts it between the two.
+
+    >>> body_around_balance({"state": "settled"})
+    ('{"state":"settled","balance_minor":', '}')
+    """
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    return text[:-1] + ("," if document else "") + '"balance_minor":', "}"
+
+
+_REFUSALS: Final[Mapping[str, tuple[Code, str]]] = {
+    "idempotency_key_reused": (
+        Code.IDEMPOTENCY_KEY_REUSED,
+        "This key belongs to a different request. Send a new request with a new key.",
+    ),
+    "request_in_progress": (
+        Code.REQUEST_IN_PROGRESS,
+        "Another request of this player is being worked on. Send the same request again.",
+    ),
+    "game_unavailable": (Code.GAME_UNAVAILABLE, "The game takes no new rounds at present."),
+    "round_open": (Code.ROUND_OPEN, "A round of this game waits for a decision. Decide it first."),
+    "round_not_open": (Code.ALREADY_DECIDED, "The round is closed. Read it to see how it ended."),
+    "already_decided": (
+        Code.ALREADY_DECIDED,
+        "The other decision was taken first. Read the round to see it.",
+    ),
+    "insufficient_funds": (
+        Code.INSUFFICIENT_FUNDS,
+        "The balance does not cover this. Nothing was taken; the request may be sent again after a deposit.",
+    ),
+    "balance_limit_exceeded": (
+        Code.BALANCE_LIMIT_EXCEEDED,
+        "The balance could become larger than an account holds. Withdraw first.",
+    ),
+}
+
+
+def refusal(outcome: str) -> ServiceError:
+    """The error that an outcome of the database's functions stands for; KeyError for one that is none."""
+    code, detail = _REFUSALS[outcome]
+    return ServiceError(code, detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a set-based function did with one operation, and the answer that is stored for it, if any."""
+
+    name: str
+    answer: Answer | None
+
+    def answer_or_refusal(self) -> Answer:
+        """The stored answer; raises the `ServiceError` of a refusal."""
+        if self.answer is None:
+            raise refusal(self.name)
+        return self.answer
+
+
+def carry_out(
+    conn: psycopg.Connection[Any], function: LiteralString, ops: Sequence[Mapping[str, Any]]
+) -> list[Outcome]:
+    """Calls a set-based function of the database: operations in, an outcome for each out, one transaction.
+
+    An operation is a mapping by the names of the function's record; UUIDs, times and bytes are given as such.
+    """
+    query = sql.SQL("SELECT outcome, status, body FROM {}(%s)").format(sql.Identifier(function))
+    rows = conn.execute(query, [Jsonb(ops, dumps=_dumps)]).fetchall()
+    assert len(rows) == len(ops), f"{function} answered {len(rows)} of {len(ops)} operations"
+    return [
+        Outcome(name, None if body is None else Answer(status, body, replayed=name == "replayed"))
+        for name, status, body in rows
+    ]
+
+
+def _dumps(ops: Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps(ops, default=_as_text, ensure_ascii=False)
+
+
+def _as_text(value: Any) -> str:
+    match value:
+        case bytes():
+            return "\\x" + value.hex()
+        case UUID():
+            return str(value)
+        case _:
+            return str(value.isoformat())

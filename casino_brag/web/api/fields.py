@@ -1,0 +1,64 @@
+"""Fields of requests: exact integers of minor units, currencies, short texts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import marshmallow as ma
+from marshmallow.validate import Length, OneOf, Range, Regexp
+
+from casino_brag.wallet.currency import exponent
+
+AMOUNT_MAX_MINOR: Final = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exactly."""
+
+
+class WholeNumber(ma.fields.Integer):
+    """A JSON integer: no boolean, no text, no fraction, no exponent."""
+
+    default_error_messages: ClassVar[dict[str, str]] = {"invalid": "Give a whole number."}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+        if type(value) is not int:
+            raise self.make_error("invalid")
+        return value
+
+
+def amount_minor(*, least: int = 0, required: bool = False, description: str = "") -> WholeNumber:
+    """An amount of a request, in minor units."""
+    return WholeNumber(
+        required=required,
+        validate=Range(least, AMOUNT_MAX_MINOR, error="Give a whole number of minor units, {min} to {max}."),
+        metadata={"description": description, "format": "int64"},
+    )
+
+
+def known_currency(value: str) -> None:
+    """Refuses a code that stands for no currency."""
+    if exponent(value) is None:
+        raise ma.ValidationError("Give an ISO 4217 code, or a declared one such as XBT.")
+
+
+def currency(**kwargs: Any) -> ma.fields.String:
+    """A currency's code."""
+    return ma.fields.String(
+        required=True,
+        validate=[Regexp(r"[A-Z]{3,12}\Z", error="Give a code of capital letters."), known_currency],
+        **kwargs,
+    )
+
+
+def printable(most: int, **kwargs: Any) -> ma.fields.String:
+    """A text of 1 to `most` visible ASCII characters."""
+    return ma.fields.String(
+        validate=[
+            Length(1, most, error=f"Give 1 to {most} characters."),
+            Regexp(r"[\x21-\x7e]+\Z", error="Use visible ASCII characters only."),
+        ],
+        **kwargs,
+    )
+
+
+def one_of(*choices: str, **kwargs: Any) -> ma.fields.String:
+    """One of a closed set of texts."""
+    return ma.fields.String(validate=OneOf(choices, error="Give one of: {choices}."), **kwargs)

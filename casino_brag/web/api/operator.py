@@ -1,0 +1,208 @@
+"""What an operator's back end calls: sessions, and its players' money in the built-in wallet."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+import marshmallow as ma
+from flask import Response, request
+from marshmallow import fields
+
+from casino_brag.catalogue.sessions import Mode, NewSession, close_session, open_session
+from casino_brag.db.clock import rfc3339
+from casino_brag.errors import Code, ServiceError
+from casino_brag.wallet.answers import Request
+from casino_brag.wallet.builtin import Direction, balance_minor, move
+from casino_brag.wallet.currency import exponent
+from casino_brag.web.api.fields import amount_minor, currency, one_of, printable
+from casino_brag.web.api.player import IDEMPOTENCY_KEY, answered, idempotency_key
+from casino_brag.web.api.problems import StrictBlueprint
+from casino_brag.web.api.signed import HEADERS, signing_caller
+from casino_brag.web.service import service
+
+blueprint = StrictBlueprint(
+    "operator", "operator", url_prefix="/v1/operator", description="Calls of an operator's back end, signed."
+)
+
+_SIGNED: Final[list[dict[str, list[str]]]] = [{"signature": []}]
+_PROBLEMS: Final = (
+    Code.UNAUTHENTICATED,
+    Code.SIGNATURE_INVALID,
+    Code.NONCE_REUSED,
+    Code.BUSY,
+    Code.DATABASE_UNAVAILABLE,
+)
+_BODY: Final = (Code.BODY_TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE, Code.MALFORMED_REQUEST, Code.INVALID)
+
+
+class SessionRequest(ma.Schema):
+    """A session to open."""
+
+    player = printable(
+        128, required=True, metadata={"description": "The operator's own name for the player."}
+    )
+    currency = currency()
+    mode = one_of(*Mode, required=True)
+    game = fields.String(
+        validate=ma.validate.Length(1, 64), metadata={"description": "Restricts the session to it."}
+    )
+    jurisdiction = one_of("none", load_default="none")
+    channel = printable(32)
+    language = fields.String(
+        load_default="en",
+        validate=ma.validate.Regexp(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\Z", error="Give a language tag."),
+    )
+    test = fields.Boolean(load_default=False, truthy={True}, falsy={False})
+    return_url = fields.Url(
+        schemes={"http", "https"}, require_tld=False, validate=ma.validate.Length(max=1024)
+    )
+
+
+class OpenedSessionSchema(ma.Schema):
+    """A session just opened.  The token is shown here only."""
+
+    session_id = fields.UUID(required=True)
+    token = fields.String(required=True)
+    launch_url = fields.String(
+        required=True,
+        allow_none=True,
+        metadata={"description": "The operator's front-end with the token; null when none is registered."},
+    )
+    expires_at = fields.String(required=True, metadata={"format": "date-time"})
+
+
+class MovementRequest(ma.Schema):
+    """An amount to move."""
+
+    amount_minor = amount_minor(least=1, required=True)
+    currency = currency()
+
+
+class MovementSchema(ma.Schema):
+    """An amount moved."""
+
+    movement_id = fields.UUID(required=True)
+    player = fields.String(required=True)
+    currency = fields.String(required=True)
+    amount_minor = fields.Integer(required=True)
+    balance_minor = fields.Integer(required=True)
+
+
+class BalanceQuery(ma.Schema):
+    """Which balance."""
+
+    currency = currency()
+
+
+class BalanceSchema(ma.Schema):
+    """What a player's account holds."""
+
+    player = fields.String(required=True)
+    currency = fields.String(required=True)
+    exponent = fields.Integer(required=True)
+    balance_minor = fields.Integer(required=True)
+
+
+@blueprint.route("/sessions", methods=["POST"])
+@blueprint.doc(security=_SIGNED, parameters=HEADERS)
+@blueprint.arguments(SessionRequest)
+@blueprint.response(201, OpenedSessionSchema)
+@blueprint.problems(*_BODY, *_PROBLEMS, Code.GAME_UNAVAILABLE)
+def post_session(body: dict[str, Any]) -> dict[str, Any]:
+    """Open a session for a player."""
+    wanted = NewSession(**body | {"mode": Mode(body["mode"])})
+    with service().database.connection() as conn:
+        operator = signing_caller(conn)
+        opened = open_session(conn, operator.operator_id, operator.name, wanted, operator.read_at)
+    launch_url = None if operator.launch_url is None else f"{operator.launch_url}#token={opened.token}"
+    return {
+        "session_id": opened.session_id,
+        "token": opened.token,
+        "launch_url": launch_url,
+        "expires_at": rfc3339(opened.expires_at),
+    }
+
+
+@blueprint.route("/sessions/<uuid:session_id>", methods=["DELETE"])
+@blueprint.doc(security=_SIGNED, parameters=HEADERS)
+@blueprint.response(204)
+@blueprint.problems(*_PROBLEMS, Code.NOT_FOUND)
+def delete_session(session_id: UUID) -> None:
+    """End a session.  Rounds that are open stay decidable."""
+    with service().database.connection() as conn:
+        operator = signing_caller(conn)
+        if not close_session(conn, operator.operator_id, operator.name, session_id, operator.read_at):
+            raise ServiceError(Code.NOT_FOUND, "You have no open session of this id.")
+
+
+@blueprint.route("/players/<player>/deposits", methods=["POST"])
+@blueprint.doc(security=_SIGNED, parameters=[IDEMPOTENCY_KEY, *HEADERS])
+@blueprint.arguments(MovementRequest)
+@blueprint.response(201, MovementSchema)
+@blueprint.problems(
+    *_BODY,
+    Code.IDEMPOTENCY_KEY_MISSING,
+    *_PROBLEMS,
+    Code.IDEMPOTENCY_KEY_REUSED,
+    Code.REQUEST_IN_PROGRESS,
+    Code.BALANCE_LIMIT_EXCEEDED,
+)
+def post_deposit(body: dict[str, Any], player: str) -> Response:
+    """Put money into a player's account."""
+    return _move(Direction.DEPOSIT, body, player)
+
+
+@blueprint.route("/players/<player>/withdrawals", methods=["POST"])
+@blueprint.doc(security=_SIGNED, parameters=[IDEMPOTENCY_KEY, *HEADERS])
+@blueprint.arguments(MovementRequest)
+@blueprint.response(201, MovementSchema)
+@blueprint.problems(
+    *_BODY,
+    Code.IDEMPOTENCY_KEY_MISSING,
+    *_PROBLEMS,
+    Code.IDEMPOTENCY_KEY_REUSED,
+    Code.REQUEST_IN_PROGRESS,
+    Code.INSUFFICIENT_FUNDS,
+)
+def post_withdrawal(body: dict[str, Any], player: str) -> Response:
+    """Take money out of a player's account."""
+    return _move(Direction.WITHDRAWAL, body, player)
+
+
+@blueprint.route("/players/<player>/balance")
+@blueprint.doc(security=_SIGNED, parameters=HEADERS)
+@blueprint.arguments(BalanceQuery, location="query")
+@blueprint.response(200, BalanceSchema)
+@blueprint.problems(Code.INVALID, *_PROBLEMS)
+def get_balance(query: dict[str, Any], player: str) -> dict[str, Any]:
+    """What a player's account holds."""
+    with service().database.connection() as conn:
+        operator = signing_caller(conn)
+        held = balance_minor(conn, operator.operator_id, player, query["currency"])
+    return {
+        "player": player,
+        "currency": query["currency"],
+        "exponent": exponent(query["currency"]),
+        "balance_minor": held,
+    }
+
+
+def _move(direction: Direction, body: dict[str, Any], player: str) -> Response:
+    wanted = Request.of(idempotency_key(), "POST", request.path, body)
+    if errors := SessionRequest(only=["player"]).validate({"player": player}):
+        raise ServiceError(Code.INVALID, "The player's name will not do.", errors=errors)
+    with service().database.connection() as conn:
+        operator = signing_caller(conn)
+        answer = move(
+            conn,
+            wanted,
+            direction=direction,
+            operator_id=operator.operator_id,
+            operator=operator.name,
+            player=player,
+            currency=body["currency"],
+            amount_minor=body["amount_minor"],
+            now=operator.read_at,
+        )
+    return answered(answer)

@@ -1,0 +1,184 @@
+"""What a player's front-end calls."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+from uuid import UUID
+
+from flask import Response, request
+
+from casino_brag.catalogue.games import limits_in
+from casino_brag.catalogue.sessions import read_caller, token_hash
+from casino_brag.db.clock import rfc3339
+from casino_brag.errors import Code, ServiceError
+from casino_brag.game.settlement import Decision, Stakes
+from casino_brag.rounds import deciding, opening
+from casino_brag.rounds.reading import list_rounds, net_position_minor, open_rounds, read_round
+from casino_brag.wallet.answers import Answer, Request
+from casino_brag.wallet.currency import exponent
+from casino_brag.web.api.problems import StrictBlueprint
+from casino_brag.web.api.schemas import (
+    DecisionRequest,
+    OpenRoundRequest,
+    RoundPageSchema,
+    RoundQuery,
+    RoundSchema,
+    SessionSchema,
+)
+from casino_brag.web.service import service
+
+blueprint = StrictBlueprint(
+    "player", "player", url_prefix="/v1", description="A player's session and rounds."
+)
+
+_TOKEN: Final = re.compile(r"Bearer ([A-Za-z0-9_-]{43})")
+_KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
+
+IDEMPOTENCY_KEY: Final = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "required": True,
+    "description": "Names this request, so that sending it again repeats the first answer.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"},
+}
+_SESSION: Final[list[dict[str, list[str]]]] = [{"session": []}]
+_READING: Final = (Code.UNAUTHENTICATED, Code.BUSY, Code.DATABASE_UNAVAILABLE)
+_MOVING: Final = (
+    Code.BODY_TOO_LARGE,
+    Code.UNSUPPORTED_MEDIA_TYPE,
+    Code.MALFORMED_REQUEST,
+    Code.INVALID,
+    Code.IDEMPOTENCY_KEY_MISSING,
+    Code.UNAUTHENTICATED,
+    Code.IDEMPOTENCY_KEY_REUSED,
+    Code.REQUEST_IN_PROGRESS,
+    Code.INSUFFICIENT_FUNDS,
+    Code.GAME_UNAVAILABLE,
+    Code.BUSY,
+    Code.DATABASE_UNAVAILABLE,
+)
+
+
+@blueprint.route("/session")
+@blueprint.doc(security=_SESSION)
+@blueprint.response(200, SessionSchema)
+@blueprint.problems(*_READING, Code.SESSION_EXPIRED)
+def session() -> dict[str, Any]:
+    """Where the player stands: balance, limits, and the round that waits for a decision."""
+    token = bearer_token()
+    with service().database.connection() as conn:
+        caller = read_caller(conn, token)
+        caller.must_be_live()
+        house = service().house
+        waiting = open_rounds(conn, house, caller)
+        limits = limits_in(conn, house.shelf, caller.currency, caller.session_game)
+        net_minor = net_position_minor(conn, caller)
+    return {
+        "session_id": caller.session_id,
+        "player": caller.player,
+        "mode": caller.mode,
+        "currency": caller.currency,
+        "exponent": exponent(caller.currency),
+        "balance_minor": caller.balance_minor,
+        "game": caller.session_game,
+        "limits": limits,
+        "jurisdiction": caller.jurisdiction,
+        "net_position_minor": net_minor,
+        "elapsed_seconds": int((caller.read_at - caller.session_opened_at).total_seconds()),
+        "open_round": waiting[0] if waiting else None,
+        "expires_at": rfc3339(caller.expires_at),
+    }
+
+
+@blueprint.route("/rounds", methods=["POST"])
+@blueprint.doc(security=_SESSION, parameters=[IDEMPOTENCY_KEY])
+@blueprint.arguments(OpenRoundRequest)
+@blueprint.response(201, RoundSchema)
+@blueprint.problems(
+    *_MOVING,
+    Code.SESSION_EXPIRED,
+    Code.STAKE_OUT_OF_LIMITS,
+    Code.PAYOUT_LIMIT_EXCEEDED,
+    Code.RNG_UNAVAILABLE,
+    Code.ROUND_OPEN,
+    Code.BALANCE_LIMIT_EXCEEDED,
+)
+def open_round(body: dict[str, Any]) -> Response:
+    """Stake an Ante, and a Pair Bonus if wanted; get three cards and a decision to take."""
+    ask = opening.Ask(
+        token=bearer_token(),
+        request=Request.of(idempotency_key(), "POST", request.path, body),
+        stakes=Stakes(body["ante_minor"], body.get("pair_bonus_minor", 0)),
+        game=body.get("game"),
+    )
+    with service().database.connection() as conn:
+        return answered(opening.open_round(conn, service().house, ask))
+
+
+@blueprint.route("/rounds/<uuid:round_id>/decision", methods=["POST"])
+@blueprint.doc(security=_SESSION, parameters=[IDEMPOTENCY_KEY])
+@blueprint.arguments(DecisionRequest)
+@blueprint.response(200, RoundSchema)
+@blueprint.problems(*_MOVING, Code.ROUND_NOT_FOUND, Code.ALREADY_DECIDED)
+def decide(body: dict[str, Any], round_id: UUID) -> Response:
+    """Play, staking the Play wager, or fold; the round is settled and paid."""
+    ask = deciding.Ask(
+        token=bearer_token(),
+        request=Request.of(idempotency_key(), "POST", request.path, body),
+        round_id=round_id,
+        decision=Decision(body["decision"]),
+    )
+    with service().database.connection() as conn:
+        return answered(deciding.decide(conn, service().house, ask))
+
+
+@blueprint.route("/rounds/<uuid:round_id>")
+@blueprint.doc(security=_SESSION)
+@blueprint.response(200, RoundSchema)
+@blueprint.problems(*_READING, Code.ROUND_NOT_FOUND)
+def get_round(round_id: UUID) -> dict[str, Any]:
+    """A round as its player may see it now."""
+    token = bearer_token()
+    with service().database.connection() as conn:
+        return read_round(conn, service().house, token, round_id)
+
+
+@blueprint.route("/rounds")
+@blueprint.doc(security=_SESSION)
+@blueprint.arguments(RoundQuery, location="query")
+@blueprint.response(200, RoundPageSchema)
+@blueprint.problems(*_READING, Code.INVALID, Code.SESSION_EXPIRED)
+def get_rounds(query: dict[str, Any]) -> dict[str, Any]:
+    """The player's rounds, newest first."""
+    token = bearer_token()
+    with service().database.connection() as conn:
+        page = list_rounds(conn, service().house, token, after=query.get("cursor"), limit=query["limit"])
+    return {"items": page.items, "next_cursor": None if page.next_after is None else str(page.next_after)}
+
+
+def bearer_token() -> bytes:
+    """The hash of the session token of this request; `unauthenticated` when there is none."""
+    match = _TOKEN.fullmatch(request.headers.get("Authorization", ""))
+    if match is None:
+        raise ServiceError(Code.UNAUTHENTICATED, "Send the session's token: Authorization: Bearer <token>.")
+    return token_hash(match[1])
+
+
+def idempotency_key() -> str:
+    """This request's key; `idempotency_key_missing` when there is none that will do."""
+    key = request.headers.get("Idempotency-Key", "")
+    if not _KEY.fullmatch(key):
+        raise ServiceError(
+            Code.IDEMPOTENCY_KEY_MISSING,
+            "Send an Idempotency-Key header of 1 to 255 printable ASCII characters, a new one for each new request.",
+        )
+    return key
+
+
+def answered(answer: Answer) -> Response:
+    """The stored answer, byte for byte."""
+    response = Response(answer.body, status=answer.status, content_type="application/json")
+    if answer.replayed:
+        response.headers["Idempotency-Replayed"] = "true"
+    return response

@@ -1,0 +1,166 @@
+"""The one place where an error becomes an answer: RFC 9457 problem details with a stable code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+import marshmallow as ma
+import structlog
+from flask import Response, g, request
+from flask_smorest import Api, Blueprint
+from webargs.flaskparser import FlaskParser
+from werkzeug.exceptions import HTTPException
+
+from casino_brag.errors import MEANINGS, Code, Meaning, ServiceError
+from casino_brag.sealing import SealBroken
+from casino_brag.web.api import strict_json
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+log = structlog.get_logger("casino_brag.problem")
+
+_BY_STATUS: Final[Mapping[int, tuple[Code, str]]] = {
+    400: (Code.MALFORMED_REQUEST, "The request could not be read."),
+    404: (Code.NOT_FOUND, "See /docs for the addresses there are."),
+    405: (Code.METHOD_NOT_ALLOWED, "See the Allow header for the methods this address takes."),
+    406: (Code.NOT_ACCEPTABLE, "Accept application/json."),
+    413: (Code.BODY_TOO_LARGE, "A body has at most 64 KiB."),
+    415: (Code.UNSUPPORTED_MEDIA_TYPE, "Send Content-Type: application/json."),
+    422: (Code.INVALID, "See errors for what is wrong with each field."),
+}
+
+
+class ProblemSchema(ma.Schema):
+    """An error."""
+
+    type = ma.fields.String(required=True, metadata={"format": "uri-reference"})
+    title = ma.fields.String(required=True)
+    status = ma.fields.Integer(required=True)
+    detail = ma.fields.String(required=True, metadata={"description": "What to do about it."})
+    code = ma.fields.Enum(Code, by_value=True, required=True)
+    retryable = ma.fields.Boolean(
+        required=True, metadata={"description": "Whether the same request can succeed later, unchanged."}
+    )
+    errors = ma.fields.Dict(
+        keys=ma.fields.String(), values=ma.fields.Raw(), metadata={"description": "What is wrong, by field."}
+    )
+
+
+def problem(code: Code, detail: str, errors: Mapping[str, Any] | None = None) -> Response:
+    """The answer for an error."""
+    meaning: Meaning = MEANINGS[code]
+    body: dict[str, Any] = {
+        "type": f"/docs/problems#{code.value}",
+        "title": meaning.title,
+        "status": meaning.status,
+        "detail": detail,
+        "code": code.value,
+        "retryable": meaning.retryable,
+    }
+    if errors:
+        body["errors"] = errors
+    g.problem = code.value
+    response = Response(json.dumps(body), status=meaning.status, content_type=MEDIA_TYPE)
+    if meaning.retry_after_seconds is not None:
+        response.headers["Retry-After"] = str(meaning.retry_after_seconds)
+    if meaning.status == HTTPStatus.UNAUTHORIZED:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+class ProblemApi(Api):  # type: ignore[misc]
+    """The API, whose errors are all problems: ours, the framework's and the unforeseen."""
+
+    ERROR_SCHEMA = ProblemSchema
+    DEFAULT_ERROR_RESPONSE_NAME = None
+
+    def _register_error_handlers(self) -> None:
+        assert self._app is not None
+        self._app.register_error_handler(ServiceError, _service_error)
+        self._app.register_error_handler(HTTPException, _http_exception)
+        self._app.register_error_handler(Exception, _unforeseen)
+
+
+def _service_error(error: ServiceError) -> Response:
+    return problem(error.code, error.detail, error.errors)
+
+
+def _http_exception(error: HTTPException) -> Response:
+    code, detail = _BY_STATUS.get(error.code or 500, (Code.INTERNAL_ERROR, ""))
+    if code is Code.INTERNAL_ERROR:
+        return _unforeseen(error)
+    response = problem(code, detail, _field_errors(error))
+    for name, value in error.get_headers(request.environ):
+        if name.lower() in ("allow", "retry-after"):
+            response.headers[name] = value
+    return response
+
+
+def _field_errors(error: HTTPException) -> Mapping[str, Any] | None:
+    # webargs gives its messages by location; a caller knows only fields.
+    messages = getattr(error, "data", {}).get("messages", {})
+    flat: dict[str, Any] = {}
+    for fields in messages.values():
+        flat.update(fields if isinstance(fields, dict) else {"_request": fields})
+    return flat or None
+
+
+def _unforeseen(error: Exception) -> Response:
+    # The text of an unforeseen error may hold anything, so only its kind and place are logged.
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    log.error("unforeseen", kind=type(error).__name__, at=frames[-8:])
+    if isinstance(error, SealBroken):
+        return problem(Code.INTERNAL_ERROR, "A stored record cannot be opened. The operator has to be told.")
+    return problem(
+        Code.INTERNAL_ERROR, "The request was not carried out, or its answer was lost. Send it again."
+    )
+
+
+class StrictParser(FlaskParser):
+    """Reads bodies with `strict_json`, whatever their Content-Type says; unknown names are refused."""
+
+    DEFAULT_UNKNOWN_BY_LOCATION: Final = {
+        **FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION,
+        "json": ma.RAISE,
+        "query": ma.RAISE,
+    }
+
+    def load_json(self, req: Any, schema: ma.Schema) -> Any:
+        """The body, which must say that it is JSON."""
+        if not req.is_json:
+            raise ServiceError(
+                Code.UNSUPPORTED_MEDIA_TYPE, "Send the body as JSON: Content-Type: application/json."
+            )
+        return strict_json.loads(req.get_data(cache=True))
+
+
+class StrictBlueprint(Blueprint):  # type: ignore[misc]
+    """A blueprint whose arguments are read by `StrictParser`."""
+
+    ARGUMENTS_PARSER = StrictParser()
+
+    def problems(self, *codes: Code) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Documents the problems an operation can answer, a response for each status."""
+        by_status: dict[int, list[Code]] = {}
+        for code in (*codes, Code.INTERNAL_ERROR):
+            by_status.setdefault(MEANINGS[code].status, []).append(code)
+
+        def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
+            for status, listed in by_status.items():
+                view = self.alt_response(
+                    status,
+                    schema=ProblemSchema,
+                    content_type=MEDIA_TYPE,
+                    description=", ".join(f"`{code.value}`" for code in listed),
+                )(view)
+            return view
+
+        return decorate

@@ -1,0 +1,183 @@
+"""Shapes of answers, and of the requests of players."""
+
+from __future__ import annotations
+
+import marshmallow as ma
+from marshmallow import fields
+
+from casino_brag.game.hands import Category
+from casino_brag.game.settlement import Decision, Reason, Result, Spot
+from casino_brag.web.api.fields import amount_minor, one_of
+
+
+class RoundQuery(ma.Schema):
+    """A page of a player's rounds."""
+
+    cursor = fields.UUID(metadata={"description": "`next_cursor` of the page before."})
+    limit = fields.Integer(load_default=50, validate=ma.validate.Range(1, 200))
+
+
+class OpenRoundRequest(ma.Schema):
+    """What a player stakes."""
+
+    ante_minor = amount_minor(least=1, required=True, description="The Ante.")
+    pair_bonus_minor = amount_minor(description="The Pair Bonus; absent or 0 when it is not staked.")
+    game = fields.String(
+        validate=ma.validate.Length(1, 64),
+        metadata={"description": "The game; needed when the session is for no game in particular."},
+    )
+
+
+class DecisionRequest(ma.Schema):
+    """What a player decides."""
+
+    decision = one_of(*Decision, required=True)
+
+
+class PaytableSchema(ma.Schema):
+    """The version of the rules that a round settles by."""
+
+    version = fields.Integer(required=True)
+    digest = fields.String(required=True)
+
+
+class DecisionCostSchema(ma.Schema):
+    """A decision that is open, and what it costs now."""
+
+    decision = one_of(*Decision, required=True)
+    cost_minor = fields.Integer(required=True)
+
+
+class WagerSchema(ma.Schema):
+    """A wager: its stake, and once it is settled its payout (stake included) and the reason."""
+
+    spot = one_of(*Spot, required=True)
+    stake_minor = fields.Integer(required=True)
+    payout_minor = fields.Integer()
+    reason = one_of(*Reason)
+
+
+class RoundSchema(ma.Schema):
+    """A round as its player may see it now.  What follows from the dealer's cards is there once it is settled."""
+
+    round_id = fields.UUID(required=True)
+    game = fields.String(required=True)
+    paytable = fields.Nested(PaytableSchema, required=True)
+    state = one_of(
+        "reserving", "awaiting_decision", "deciding", "settled", "cancelled", "voided", required=True
+    )
+    opened_at = fields.String(required=True, metadata={"format": "date-time"})
+    currency = fields.String(required=True)
+    player_cards = fields.List(fields.String(), required=True)
+    player_category = one_of(*Category, required=True)
+    wagers = fields.List(fields.Nested(WagerSchema), required=True)
+    decisions = fields.List(fields.Nested(DecisionCostSchema))
+    settled_at = fields.String(metadata={"format": "date-time"})
+    decision = one_of(*Decision)
+    dealer_cards = fields.List(fields.String())
+    dealer_category = one_of(*Category)
+    dealer_qualified = fields.Boolean()
+    result = one_of(*Result)
+    total_staked_minor = fields.Integer()
+    total_payout_minor = fields.Integer()
+    net_minor = fields.Integer()
+    celebrate = fields.Boolean(metadata={"description": "Whether more came back than was staked."})
+    payout_state = one_of("paid", "pending")
+    balance_minor = fields.Integer(metadata={"description": "After this request; in answers to POST only."})
+
+
+class RoundPageSchema(ma.Schema):
+    """A page of rounds, newest first."""
+
+    items = fields.List(fields.Nested(RoundSchema), required=True)
+    next_cursor = fields.String(required=True, allow_none=True)
+
+
+class StakeRangeSchema(ma.Schema):
+    """What may be staked on a spot."""
+
+    min_minor = fields.Integer(required=True)
+    max_minor = fields.Integer(required=True)
+    step_minor = fields.Integer(required=True)
+
+
+class LimitsSchema(ma.Schema):
+    """The limits of a game in a currency."""
+
+    ante = fields.Nested(StakeRangeSchema, required=True)
+    pair_bonus = fields.Nested(StakeRangeSchema, required=True, allow_none=True)
+    payout_max_minor = fields.Integer(required=True, allow_none=True)
+    maximum_win_minor = fields.Integer(
+        required=True, metadata={"description": "The most a round can pay, stakes included."}
+    )
+
+
+class SessionSchema(ma.Schema):
+    """Where the player stands."""
+
+    session_id = fields.UUID(required=True)
+    player = fields.String(required=True)
+    mode = one_of("real", "demo", required=True)
+    currency = fields.String(required=True)
+    exponent = fields.Integer(required=True, metadata={"description": "Decimals of the currency's amounts."})
+    balance_minor = fields.Integer(required=True)
+    game = fields.String(required=True, allow_none=True)
+    limits = fields.Dict(keys=fields.String(), values=fields.Nested(LimitsSchema), required=True)
+    jurisdiction = fields.String(required=True)
+    net_position_minor = fields.Integer(required=True)
+    elapsed_seconds = fields.Integer(required=True)
+    open_round = fields.Nested(RoundSchema, required=True, allow_none=True)
+    expires_at = fields.String(required=True, metadata={"format": "date-time"})
+
+
+class SectionSchema(ma.Schema):
+    """A part of the rules in words."""
+
+    title = fields.String(required=True)
+    paragraphs = fields.List(fields.String(), required=True)
+
+
+class FigureSchema(ma.Schema):
+    """An exact figure of a game.  Figures of different denominators do not add up to 1."""
+
+    wager = one_of("main", "pair_bonus", required=True)
+    figure = one_of("rtp", "house_edge", required=True)
+    value = fields.String(required=True, metadata={"description": "To eight places."})
+    exact = fields.String(required=True, metadata={"description": "The same as a fraction."})
+    denominator = fields.String(required=True)
+    strategy = fields.String(required=True)
+
+
+class ChangeSchema(ma.Schema):
+    """When a game last changed."""
+
+    changed_at = fields.String(required=True, metadata={"format": "date-time"})
+    notice = fields.String(required=True)
+
+
+class GameSchema(ma.Schema):
+    """A published game: everything a player may want to know before staking."""
+
+    game = fields.String(required=True)
+    title = fields.String(required=True)
+    state = one_of("enabled", "disabled", required=True)
+    paytable = fields.Nested(PaytableSchema, required=True)
+    ranking = fields.List(one_of(*Category), required=True, metadata={"description": "Best first."})
+    rules = fields.List(fields.Nested(SectionSchema), required=True)
+    pays = fields.Dict(
+        keys=fields.String(),
+        values=fields.Dict(keys=fields.String(), values=fields.String()),
+        required=True,
+        metadata={"description": "By spot and the player's category, to 1."},
+    )
+    limits = fields.Dict(keys=fields.String(), values=fields.Nested(LimitsSchema), required=True)
+    rtp = fields.List(fields.Nested(FigureSchema), required=True)
+    interruption_policy = fields.String(required=True)
+    change = fields.Nested(ChangeSchema, required=True)
+
+
+class GamePageSchema(ma.Schema):
+    """The published games."""
+
+    items = fields.List(fields.Nested(GameSchema), required=True)
+    next_cursor = fields.String(required=True, allow_none=True)

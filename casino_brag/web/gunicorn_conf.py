@@ -1,0 +1,24 @@
+"""How gunicorn runs the service: threads that wait for the database, workers by cores, a drain before the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+bind = os.environ.get("CASINO_BRAG_BIND", "127.0.0.1:8080")
+workers = int(os.environ.get("CASINO_BRAG_WORKERS", str(len(os.sched_getaffinity(0)))))
+worker_class = "gthread"
+threads = int(os.environ.get("CASINO_BRAG_POOL_SIZE", "8"))
+timeout = 30
+graceful_timeout = 25
+keepalive = 5
+limit_request_line = 4094
+limit_request_fields = 64
+limit_request_field_size = 4096
+worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: PTH112, S108 - heartbeats need no disk
+control_socket_disable = True
+
+
+def post_worker_init(worker: object) -> None:
+    """Leaves Ctrl-C, which a terminal sends to every process, to the master: it lets running requests finish."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

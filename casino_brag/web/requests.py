@@ -1,0 +1,59 @@
+"""What happens around every request: its identifier, its log line, the headers of every answer."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Final
+
+import structlog
+from flask import Flask, Response, g, request
+
+from casino_brag.ids import uuid7
+
+_REQUEST_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-[0-9a-f]{2}")
+
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+    "X-Content-Type-Options": "nosniff",
+}
+
+log = structlog.get_logger("casino_brag.request")
+
+
+def watch(app: Flask) -> None:
+    """Numbers, times and logs every request, and completes every answer's headers."""
+    app.before_request(_begin)
+    app.after_request(_end)
+
+
+def _begin() -> None:
+    g.began = time.perf_counter()
+    given = request.headers.get("X-Request-ID", "")
+    g.request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid7())
+    trace = _TRACEPARENT.fullmatch(request.headers.get("traceparent", ""))
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(
+        request_id=g.request_id,
+        **({} if trace is None else {"trace_id": trace["trace"], "parent_id": trace["span"]}),
+    )
+
+
+def _end(response: Response) -> Response:
+    response.headers["X-Request-ID"] = g.request_id
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    log.info(
+        "request",
+        method=request.method,
+        route=None if request.url_rule is None else request.url_rule.rule,
+        status=response.status_code,
+        problem=g.get("problem"),
+        milliseconds=round((time.perf_counter() - g.began) * 1000, 2),
+    )
+    return response
