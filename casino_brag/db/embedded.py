@@ -68,6 +68,17 @@ class Role(StrEnum):
 _USERS: Final = {Role.APP: "casino_brag_app", Role.OWNER: "casino_brag_owner", Role.SUPERUSER: "postgres"}
 
 
+class _MainProcess(StrEnum):
+    """The state of the server's main process."""
+
+    ABSENT = "absent"
+    """There is none: start one."""
+    DEAD = "dead"
+    """It was killed and its parent has not noticed; until then Postgres refuses to start another."""
+    ALIVE = "alive"
+    """It works, starts, recovers or stops."""
+
+
 class EmbeddedServer:
     """One process's use of the server in a data directory; a context manager that releases it at the end."""
 
@@ -75,7 +86,7 @@ class EmbeddedServer:
         """Use :meth:`attach`."""
         self._place = place
         self._binaries = binaries
-        self._process = os.getpid()
+        self._attached_by = os.getpid()
         self._users: FileLock | None = None
         self._sockets = place.data_dir / "run"
 
@@ -113,7 +124,7 @@ class EmbeddedServer:
         users, self._users = self._users, None
         if users is None:
             return
-        if os.getpid() != self._process:
+        if os.getpid() != self._attached_by:
             users.forget()
             return
         try:
@@ -163,7 +174,7 @@ class EmbeddedServer:
                     f"The database in {self._place.data_dir} is not ready in time: {problem} "
                     f"It may be recovering from a crash, see {self._place.log}; try again."
                 )
-            if not self._is_running():
+            if self._main_process() is _MainProcess.ABSENT:
                 self._start(deadline)
             time.sleep(POLL_SECONDS)
 
@@ -195,18 +206,20 @@ class EmbeddedServer:
             seconds = max(1, math.ceil(deadline - time.monotonic()))
             status = self._pg_ctl(log, "start", f"--options={options}", seconds=seconds)
         said = self._place.log.read_bytes()[before:].decode(errors="replace").strip()
-        passing = self._is_running() or any(text in said for text in _PASSING_START_FAILURES)
+        passing = self._main_process() is not _MainProcess.ABSENT or any(
+            text in said for text in _PASSING_START_FAILURES
+        )
         if status != 0 and not passing:
             raise SetUpError(f"Postgres {self._binaries} did not start in {self._place.data_dir}: {said}")
 
     def _stop_if_last(self, users: FileLock) -> None:
         """Stop the server unless others use it; the caller holds the lifecycle lock."""
-        if not users.take_now(fcntl.LOCK_EX) or not self._is_running():
+        if not users.take_now(fcntl.LOCK_EX) or self._main_process() is not _MainProcess.ALIVE:
             return
         with self._open_log() as log:
             for mode in ("fast", "immediate"):  # the second is what a crash would be, and as safe
                 status = self._pg_ctl(log, "stop", f"--mode={mode}", seconds=STOP_SECONDS)
-                if status == 0 or not self._is_running():
+                if status == 0 or self._main_process() is not _MainProcess.ALIVE:
                     return
         raise SetUpError(f"The database in {self._place.data_dir} does not stop; see {self._place.log}.")
 
@@ -221,14 +234,16 @@ class EmbeddedServer:
             variables={"PGDATA": str(self._place.cluster)},
         )
 
-    def _is_running(self) -> bool:
-        """Whether the process that the cluster's own note names is alive and Postgres."""
+    def _main_process(self) -> _MainProcess:
+        """What became of the process that the cluster's own note names."""
         try:
             number = int((self._place.cluster / "postmaster.pid").read_text().partition("\n")[0])
-            process = Path(f"/proc/{number}/stat").read_text()  # such as "4711 (postgres) S ...", Z if dead
+            process = Path(f"/proc/{number}/stat").read_text()  # such as "4711 (postgres) S ..."
         except (FileNotFoundError, ProcessLookupError, ValueError):
-            return False
-        return process.startswith(f"{number} (postgres) ") and f"{number} (postgres) Z" not in process
+            return _MainProcess.ABSENT
+        if not process.startswith(f"{number} (postgres) "):  # the number has been given to another program
+            return _MainProcess.ABSENT
+        return _MainProcess.DEAD if process.startswith(f"{number} (postgres) Z") else _MainProcess.ALIVE
 
     def _open_log(self) -> BinaryIO:
         """The log, opened at its end; a long one is put aside first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import tempfile
@@ -13,7 +12,6 @@ from pathlib import Path
 import psycopg
 import pytest
 from people import Child, Person, people
-from psycopg.conninfo import make_conninfo
 
 from casino_brag.db import binaries
 from casino_brag.db.binaries import Binaries, find_binaries
@@ -145,26 +143,12 @@ def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedServer]:
         shutil.rmtree(home)
 
 
-_numbers = itertools.count(1)
-
-
 @pytest.fixture
-def database(server: EmbeddedServer) -> str:
-    """The name of an empty database, made like ``casino_brag``."""
-    name = f"test_{next(_numbers)}"
-    with psycopg.connect(server.url(Role.SUPERUSER), autocommit=True) as superuser:
-        superuser.execute(f"CREATE DATABASE {name} OWNER casino_brag_owner TEMPLATE template0".encode())
-    return name
-
-
-@pytest.fixture
-def owner_url(server: EmbeddedServer, database: str) -> str:
-    """The address of the empty database for its owner."""
-    return make_conninfo(server.url(Role.OWNER), dbname=database)
-
-
-@pytest.fixture
-def owner(owner_url: str) -> Iterator[psycopg.Connection]:
-    """An autocommit connection to the empty database as its owner."""
-    with psycopg.connect(owner_url, autocommit=True) as connection:
+def owner(server: EmbeddedServer) -> Iterator[psycopg.Connection]:
+    """The database's owner on an autocommit connection, and a database that is empty again afterwards."""
+    with psycopg.connect(server.url(Role.OWNER), autocommit=True) as connection:
         yield connection
+    with psycopg.connect(server.url(Role.SUPERUSER), autocommit=True) as superuser:
+        superuser.execute("DROP SCHEMA public CASCADE")
+        superuser.execute("CREATE SCHEMA public AUTHORIZATION pg_database_owner")
+        superuser.execute("GRANT USAGE ON SCHEMA public TO PUBLIC")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
 from psycopg.rows import dict_row
 
 from casino_brag.db.embedded import EmbeddedServer, Role
@@ -118,10 +117,13 @@ def test_who_applied_what_and_when_is_recorded(owner: psycopg.Connection) -> Non
     assert row == (1, "accounts", FIRST.checksum, "casino_brag_owner", True)
 
 
-def test_the_shape_of_the_callers_rows_does_not_matter(owner_url: str) -> None:
-    with psycopg.connect(owner_url, autocommit=True, row_factory=dict_row) as connection:
+def test_the_shape_of_the_callers_rows_does_not_matter(
+    server: EmbeddedServer, owner: psycopg.Connection
+) -> None:
+    with psycopg.connect(server.url(Role.OWNER), autocommit=True, row_factory=dict_row) as connection:
         assert migrate(connection, [FIRST]) == (FIRST,)
         verify(connection, [FIRST])
+        assert tables(owner) >= {"account", "migration"}
         assert [applied is not None for _, applied in status(connection, [FIRST, SECOND])] == [True, False]
 
 
@@ -229,20 +231,21 @@ def test_the_record_of_migrations_is_append_only(owner: psycopg.Connection, stat
 
 def test_the_application_may_verify_but_not_record(server: EmbeddedServer, owner: psycopg.Connection) -> None:
     migrate(owner, [FIRST])
-    app_url = make_conninfo(server.url(Role.APP), dbname=owner.info.dbname)
-    with psycopg.connect(app_url, autocommit=True) as app:
+    with psycopg.connect(server.url(Role.APP), autocommit=True) as app:
         verify(app, [FIRST])
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             app.execute("INSERT INTO migration (number, name, checksum) VALUES (2, 'x', repeat('0', 64))")
 
 
-def test_of_two_who_migrate_at_once_the_second_waits_and_finds_nothing_to_do(owner_url: str) -> None:
+def test_of_two_who_migrate_at_once_the_second_waits_and_finds_nothing_to_do(
+    server: EmbeddedServer, owner: psycopg.Connection
+) -> None:
     slow = migration(1, "slow", "SELECT pg_sleep(0.5); CREATE TABLE account (id int);")
     start = threading.Barrier(2)
     applied: list[tuple[Migration, ...]] = []
 
     def run() -> None:
-        with psycopg.connect(owner_url, autocommit=True) as connection:
+        with psycopg.connect(server.url(Role.OWNER), autocommit=True) as connection:
             start.wait(10)
             applied.append(migrate(connection, [slow, SECOND]))
 
@@ -252,10 +255,13 @@ def test_of_two_who_migrate_at_once_the_second_waits_and_finds_nothing_to_do(own
     for thread in threads:
         thread.join(30)
     assert sorted(applied, key=len) == [(), (slow, SECOND)]
+    verify(owner, [slow, SECOND])
 
 
-def test_the_wait_for_another_who_migrates_is_bounded(owner: psycopg.Connection, owner_url: str) -> None:
-    with psycopg.connect(owner_url, autocommit=True) as other:
+def test_the_wait_for_another_who_migrates_is_bounded(
+    server: EmbeddedServer, owner: psycopg.Connection
+) -> None:
+    with psycopg.connect(server.url(Role.OWNER), autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s)", (LOCK_KEY,))
         with pytest.raises(SetUpError, match="still migrating"):
             migrate(owner, [FIRST], wait_seconds=0.2)
@@ -263,10 +269,10 @@ def test_the_wait_for_another_who_migrates_is_bounded(owner: psycopg.Connection,
 
 
 def test_the_lock_is_given_back_whether_migrations_fail_or_not(
-    owner: psycopg.Connection, owner_url: str
+    server: EmbeddedServer, owner: psycopg.Connection
 ) -> None:
     migrate(owner, [FIRST])
     with pytest.raises(SetUpError):
         migrate(owner, [FIRST, migration(2, "broken", "SELECT 1 FROM nowhere")])
-    with psycopg.connect(owner_url, autocommit=True) as other:
+    with psycopg.connect(server.url(Role.OWNER), autocommit=True) as other:
         assert other.execute("SELECT pg_try_advisory_lock(%s)", (LOCK_KEY,)).fetchone() == (True,)

@@ -25,8 +25,9 @@ BRAG = Ranking(tuple(Category), best_prial="3", ace_low_run=AceLowRun.HIGHEST)
 NATURAL = Ranking(tuple(Category), best_prial=None, ace_low_run=AceLowRun.LOWEST)
 DATA = Path(__file__).parents[1] / "data"
 PUBLISHED = json.loads((DATA / "hands.json").read_text(encoding="utf-8"))["hands"]
+
 ORDER_DIGEST = "8571a40c55bc0a2444359ff3e7d9179285cab8068edcc21f9ccd14ce1dacbc4f"
-"""Of the Brag order of all 22,100 hands.  It changes only if the order changes, and then every figure is void."""
+"""Of the Brag order of all 22,100 hands; it changes exactly when the order does."""
 
 
 def category_counts(ranking: Ranking) -> dict[str, int]:

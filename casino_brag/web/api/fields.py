@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import marshmallow as ma
 from marshmallow.validate import Length, OneOf, Range, Regexp
@@ -16,11 +16,9 @@ AMOUNT_MAX_MINOR: Final = 2**53 - 1
 class WholeNumber(ma.fields.Integer):
     """A JSON integer: no boolean, no text, no fraction, no exponent."""
 
-    default_error_messages: ClassVar[dict[str, str]] = {"invalid": "Give a whole number."}
-
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         if type(value) is not int:
-            raise self.make_error("invalid")
+            raise ma.ValidationError("Give a whole number.")
         return value
 
 

@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from casino_brag.game.hands import AceLowRun, Category, Hand, Ranking, all_hands
+from casino_brag.game.paytable import Paytable
+from casino_brag.game.rules import (
+    AnteBonus,
+    BonusPaid,
+    NotQualified,
+    PairBonus,
+    Rounding,
+    TieResult,
+    Unqualified,
+)
+from casino_brag.game.settlement import Deal, Decision, Stakes, settle
+from casino_brag.odds.outcomes import DEALS, HANDS
+from casino_brag.odds.returns import (
+    best_decisions,
+    main_game,
+    pair_bonus_game,
+    player_favouring,
+    strategy_figures,
+    whole_ante_minor,
+)
+
+PAYTABLES = Path(__file__).parents[2] / "paytables"
+DATA = Path(__file__).parents[1] / "data"
+BRAG = Paytable.load(PAYTABLES / "three-card-brag.toml")
+DOUBLE_PLAY = Paytable.load(PAYTABLES / "double-play-brag.toml")
+GAMES = json.loads((DATA / "games.json").read_text(encoding="utf-8"))
+PAIR_PLUS = json.loads((DATA / "pair_plus_three_card_poker.json").read_text(encoding="utf-8"))["tables"]
+
+POKER_RANKING = Ranking(
+    (
+        Category.HIGH_CARD,
+        Category.PAIR,
+        Category.FLUSH,
+        Category.RUN,
+        Category.PRIAL,
+        Category.RUNNING_FLUSH,
+    ),
+    best_prial=None,
+    ace_low_run=AceLowRun.LOWEST,
+)
+
+
+def pays(**by_category: int) -> dict[Category, Fraction]:
+    return {Category(category): Fraction(odds) for category, odds in by_category.items()}
+
+
+THREE_CARD_POKER = replace(
+    BRAG,
+    ranking=POKER_RANKING,
+    ante_bonus=AnteBonus(BonusPaid.ALWAYS, pays(**GAMES["three-card-poker"]["ante_bonus"])),
+)
+PUBLISHED = [
+    pytest.param(paytable, GAMES[name], id=name)
+    for name, paytable in (
+        ("three-card-brag", BRAG),
+        ("double-play-brag", DOUBLE_PLAY),
+        ("three-card-poker", THREE_CARD_POKER),
+    )
+]
+
+
+@pytest.mark.parametrize(("paytable", "published"), PUBLISHED)
+def test_published_main_game(paytable: Paytable, published: dict[str, Any]) -> None:
+    game = main_game(paytable)
+    assert game.deals == published["deals"] == DEALS
+    assert game.net_antes == published["net_antes"]
+    assert game.total_staked_antes == published["total_staked_antes"]
+    assert game.hands_played == published["optimal_hands_played"]
+    assert game.lowest_hand_played == published["lowest_hand_played"]
+    assert game.is_rank_threshold
+    distribution = {Fraction(net): deals for net, deals in published["net_distribution"].items()}
+    assert game.net_distribution == distribution
+
+
+@pytest.mark.parametrize(("paytable", "published"), PUBLISHED[:2])
+def test_published_percentages(paytable: Paytable, published: dict[str, Any]) -> None:
+    game = main_game(paytable)
+    assert round(100 * float(game.rtp), 6) == published["rtp_percent_of_total_staked"]
+    assert round(100 * float(game.house_edge), 6) == published["house_edge_percent_of_ante"]
+    assert round(float(game.variance), 6) == published["variance_per_ante"]
+    assert round(float(game.variance) ** 0.5, 6) == published["sd_per_ante"]
+
+
+def test_three_card_poker_has_the_published_edge_and_risk() -> None:
+    game = main_game(THREE_CARD_POKER)
+    assert f"{float(game.house_edge):.4%} {float(game.element_of_risk):.4%}" == "3.3730% 2.0147%"
+
+
+def test_exact_fractions_of_the_shipped_games() -> None:
+    assert main_game(BRAG).house_edge == Fraction(3_415_021, 101_792_600)
+    assert main_game(DOUBLE_PLAY).house_edge == Fraction(3_586, 363_545)
+    for paytable in (BRAG, DOUBLE_PLAY):
+        game = main_game(paytable)
+        assert game.rtp == 1 - game.element_of_risk != 1 - game.house_edge
+
+
+def test_the_first_claim_holds_and_the_second_does_not() -> None:
+    assert [claim.holds(main_game(BRAG).rtp) for claim in BRAG.claims] == [True]
+    assert [claim.holds(main_game(DOUBLE_PLAY).rtp) for claim in DOUBLE_PLAY.claims] == [False]
+
+
+def test_aggregate_return_cannot_see_the_ranking() -> None:
+    """The reason why rankings are proven by counts and a digest, and not by the return."""
+    plain = replace(BRAG, ranking=replace(BRAG.ranking, best_prial=None, ace_low_run=AceLowRun.LOWEST))
+    assert main_game(plain).net_antes == main_game(BRAG).net_antes
+
+
+def test_published_pair_bonus() -> None:
+    published = GAMES["pair-bonus 40-30-6-4-1 (brag order)"]
+    for paytable in (BRAG, DOUBLE_PLAY):
+        game = pair_bonus_game(paytable)
+        assert game is not None
+        assert (game.net, game.hands) == (published["net"], published["hands"])
+        assert game.hit_frequency == Fraction(published["winning_hands"], published["hands"])
+        assert game.variance + game.house_edge**2 == Fraction(
+            published["sum_of_squared_net"], published["hands"]
+        )
+        assert game.rtp == 1 - Fraction(118, 5525)
+        assert f"{float(game.variance) ** 0.5:.6f} {float(game.hit_frequency):.6%}" == "2.932344 25.610860%"
+
+
+@pytest.mark.parametrize(("table", "net"), PAIR_PLUS.items())
+def test_published_pair_plus_tables(table: str, net: int) -> None:
+    odds = [Fraction(odds) for odds in table.split("-")]
+    order = (Category.RUNNING_FLUSH, Category.PRIAL, Category.RUN, Category.FLUSH, Category.PAIR)
+    bonus = PairBonus(BRAG.pair_bonus.on_fold, dict(zip(order, odds, strict=True)))  # type: ignore[union-attr]
+    game = pair_bonus_game(replace(THREE_CARD_POKER, pair_bonus=bonus))
+    assert game is not None
+    assert game.net == net
+
+
+def test_a_game_without_pair_bonus_has_no_figures_of_one() -> None:
+    assert pair_bonus_game(replace(BRAG, pair_bonus=None)) is None
+    assert player_favouring(replace(BRAG, pair_bonus=None)) == ()
+
+
+def test_always_playing_stakes_two_antes_and_does_worse() -> None:
+    always = strategy_figures(BRAG, np.ones(HANDS, dtype=np.bool_))
+    assert always.total_staked_antes == 2 * DEALS
+    assert always.hands_played == HANDS
+    assert always.net_antes < main_game(BRAG).net_antes
+
+
+def test_always_folding_loses_the_ante() -> None:
+    never = strategy_figures(BRAG, np.zeros(HANDS, dtype=np.bool_))
+    assert never.net_distribution == {Fraction(-1): DEALS}
+    assert (never.house_edge, never.element_of_risk, never.rtp) == (1, 1, 0)
+    assert (never.hands_played, never.lowest_hand_played, never.is_rank_threshold) == (0, None, True)
+
+
+def test_no_single_other_decision_is_better() -> None:
+    best = best_decisions(BRAG)
+    worth = main_game(BRAG).net_antes
+    for row in range(0, HANDS, 1_009):
+        other = best.copy()
+        other[row] = not other[row]
+        assert strategy_figures(BRAG, other).net_antes < worth
+
+
+def test_a_strategy_with_a_gap_is_no_rank_threshold() -> None:
+    plays = best_decisions(BRAG).copy()
+    plays[all_hands().index(Hand.parse("Ac Ad Ah"))] = False
+    game = strategy_figures(BRAG, plays)
+    assert not game.is_rank_threshold
+    assert game.hands_played == 14_899
+
+
+def test_a_hand_worth_the_same_either_way_is_folded() -> None:
+    """Q-6-3 in three suits meets 5,747 unqualified dealers, beats 271 and loses to 12,380, so that Ante odds of
+    6065/6018 would win back exactly what playing it risks.
+    """
+    row = all_hands().index(Hand.parse("Qc 6d 3h"))
+    bare = replace(BRAG, ante_bonus=None)
+    assert not best_decisions(replace(bare, ante_pays=Fraction(6_065, 6_018)))[row]
+    assert best_decisions(replace(bare, ante_pays=Fraction(6_066, 6_018)))[row]
+
+
+def test_double_play_with_an_ante_bonus_favours_the_player() -> None:
+    for rounding in (None, Rounding.DOWN):
+        paytable = replace(DOUBLE_PLAY, ante_bonus=BRAG.ante_bonus, rounding=rounding)
+        (problem,) = player_favouring(paytable)
+        assert problem == (
+            "the main game returns 102.005057% of the money staked (3991922/3913455): it must not exceed 100 %"
+        )
+
+
+def test_a_generous_pair_bonus_favours_the_player() -> None:
+    assert BRAG.pair_bonus is not None
+    bonus = replace(BRAG.pair_bonus, pays={**BRAG.pair_bonus.pays, Category.FLUSH: Fraction(5)})
+    (problem,) = player_favouring(replace(BRAG, pair_bonus=bonus))
+    assert problem.startswith("the Pair Bonus returns 102.8235")
+
+
+def test_an_even_game_does_not_favour_the_player() -> None:
+    """A Pair Bonus that pays pair and better at just what they are worth."""
+    better = 3_744 + 1_096 + 720 + 48 + 52
+    even = dict.fromkeys(list(Category)[1:], Fraction(16_440, better))
+    paytable = replace(BRAG, pair_bonus=PairBonus(BRAG.pair_bonus.on_fold, even))  # type: ignore[union-attr]
+    game = pair_bonus_game(paytable)
+    assert game is not None
+    assert game.rtp == 1
+    assert player_favouring(paytable) == ()
+
+
+def test_the_shipped_games_do_not_favour_the_player() -> None:
+    assert player_favouring(BRAG) == player_favouring(DOUBLE_PLAY) == ()
+
+
+def test_fractional_odds_are_exact() -> None:
+    paytable = replace(
+        BRAG, ante_pays=Fraction(6, 5), play_pays={**BRAG.play_pays, Category.RUN: Fraction(3, 7)}
+    )
+    assert whole_ante_minor(paytable) == 35
+    game = main_game(paytable)
+    assert Fraction(6, 5) in game.net_distribution
+    assert game.deals == DEALS
+
+
+def test_huge_odds_do_not_overflow() -> None:
+    odds = {category: Fraction(999_999, 999_979 - place) for place, category in enumerate(Category)}
+    game = main_game(replace(BRAG, play_pays=odds))
+    assert whole_ante_minor(replace(BRAG, play_pays=odds)) > 2**63
+    assert -DEALS < game.net_antes < DEALS
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False), st.sampled_from([BRAG, DOUBLE_PLAY]), st.integers(1, 1000))
+def test_no_round_ends_outside_the_distribution(random: Any, paytable: Paytable, ante_minor: int) -> None:
+    """Cards settled one round at a time land on the nets that the exact figures count."""
+    player = random.choice(all_hands())
+    dealer = random.choice([hand for hand in all_hands()[::50] if not set(hand) & set(player)])
+    plays = best_decisions(paytable)[all_hands().index(player)]
+    decision = Decision.PLAY if plays else Decision.FOLD
+    settlement = settle(paytable, Stakes(ante_minor), Deal(player, dealer), decision)
+    assert Fraction(settlement.net_minor, ante_minor) in main_game(paytable).net_distribution
+
+
+def test_rounding_down_never_returns_more_than_the_figures_say() -> None:
+    """At an Ante of 1 an Ante Bonus of 3 to 2 pays 1: the exact return is below the one that is published."""
+    bonus = AnteBonus(BonusPaid.ALWAYS, {Category.RUN: Fraction(3, 2)})
+    published = main_game(replace(BRAG, ante_bonus=bonus, rounding=Rounding.DOWN))
+    at_one = main_game(replace(BRAG, ante_bonus=AnteBonus(BonusPaid.ALWAYS, {Category.RUN: Fraction(1)})))
+    assert at_one.rtp < published.rtp

@@ -1,0 +1,225 @@
+"""Starts `casino-brag serve` as a person would, and calls it as operators and players do."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import requests
+
+from casino_brag.catalogue.signing import signature
+from casino_brag.db.embedded import EmbeddedServer, Role
+
+START_SECONDS = 60
+CALL_SECONDS = 30
+
+
+@dataclass
+class Player:
+    """A player's session."""
+
+    base: str
+    token: str
+    http: requests.Session = field(default_factory=requests.Session)
+
+    def get(self, path: str, **kwargs: Any) -> requests.Response:
+        return self.http.get(self.base + path, headers=self.headers(), timeout=CALL_SECONDS, **kwargs)
+
+    def post(self, path: str, body: Any, *, key: str | None = None) -> requests.Response:
+        """`body` is sent as JSON, or as it is when it is bytes."""
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = self.headers(key or secrets.token_hex(8))
+        return self.http.post(self.base + path, data=sent, headers=headers, timeout=CALL_SECONDS)
+
+    def open(self, ante_minor: int = 100, pair_bonus_minor: int = 0, **kwargs: Any) -> requests.Response:
+        body = {"ante_minor": ante_minor}
+        if pair_bonus_minor:
+            body["pair_bonus_minor"] = pair_bonus_minor
+        return self.post("/v1/rounds", body, **kwargs)
+
+    def decide(self, round_id: str, decision: str, **kwargs: Any) -> requests.Response:
+        return self.post(f"/v1/rounds/{round_id}/decision", {"decision": decision}, **kwargs)
+
+    def headers(self, key: str | None = None) -> dict[str, str]:
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        return headers if key is None else headers | {"Idempotency-Key": key}
+
+    def balance_minor(self) -> int:
+        return int(self.get("/v1/session").json()["balance_minor"])
+
+
+@dataclass
+class Operator:
+    """An operator's back end, which signs what it sends."""
+
+    base: str
+    name: str
+    key_id: str
+    secret: str
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: dict[str, str] | None = None,
+        timestamp: int | None = None,
+        nonce: str | None = None,
+    ) -> requests.Response:
+        sent = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        stamp, once = str(timestamp or int(time.time())), nonce or secrets.token_hex(16)
+        signed = {
+            "X-Operator": self.name,
+            "X-Key-Id": self.key_id,
+            "X-Timestamp": stamp,
+            "X-Nonce": once,
+            "X-Signature": signature(self.secret, method, path, stamp, once, sent),
+        }
+        if sent:
+            signed["Content-Type"] = "application/json"
+        return requests.request(
+            method, self.base + path, data=sent, headers=signed | (headers or {}), timeout=CALL_SECONDS
+        )
+
+    def open_session(self, **wanted: Any) -> requests.Response:
+        defaults = {"player": secrets.token_hex(6), "currency": "GBP", "mode": "demo", "game": "three-card-brag"}
+        return self.send("POST", "/v1/operator/sessions", defaults | wanted)
+
+    def player(self, **wanted: Any) -> Player:
+        """A new session; a new player's unless one is named."""
+        answer = self.open_session(**wanted)
+        assert answer.status_code == 201, answer.text
+        return Player(self.base, answer.json()["token"])
+
+    def deposit(self, player: str, amount_minor: int, currency: str = "GBP", key: str = "") -> requests.Response:
+        return self.send(
+            "POST",
+            f"/v1/operator/players/{player}/deposits",
+            {"amount_minor": amount_minor, "currency": currency},
+            headers={"Idempotency-Key": key or secrets.token_hex(8)},
+        )
+
+    def real_player(self, amount_minor: int, currency: str = "GBP", **wanted: Any) -> Player:
+        """A new player with real money."""
+        name = secrets.token_hex(6)
+        assert self.deposit(name, amount_minor, currency).status_code == 201
+        return self.player(player=name, currency=currency, mode="real", **wanted)
+
+
+class RunningService:
+    """A service in a process of its own, on the embedded database of a directory of its own."""
+
+    def __init__(self, data_dir: Path, *, workers: int, paytables: Path | None, environment: dict[str, str]) -> None:
+        self.data_dir = data_dir
+        self._workers = workers
+        self._paytables = paytables
+        self._environment = environment
+        self.log_path = data_dir.parent / f"{data_dir.name}.log"
+        self.port = free_port()
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    @contextmanager
+    def start(
+        cls,
+        directory: Path,
+        *,
+        workers: int = 2,
+        paytables: Path | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> Iterator[RunningService]:
+        """Runs until the block ends; the service and its database are stopped then, whatever happened."""
+        running = cls(directory / "data", workers=workers, paytables=paytables, environment=environment or {})
+        # Holding on to the database keeps its data readable when the service is killed, and stops it at the end.
+        with EmbeddedServer.attach(running.data_dir) as server:
+            running.server = server
+            running.launch()
+            try:
+                yield running
+            finally:
+                running.stop()
+
+    server: EmbeddedServer
+
+    def launch(self) -> None:
+        """Starts the service and waits until it can deal."""
+        command = [sys.executable, "-m", "casino_brag", "serve", "--port", str(self.port)]
+        command += ["--data-dir", str(self.data_dir), "--workers", str(self._workers)]
+        if self._paytables is not None:
+            command += ["--paytables", str(self._paytables)]
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=os.environ | self._environment,
+                start_new_session=True,
+            )
+        self.wait_until_it_answers("/readyz" if self._paytables is None else "/healthz")
+
+    def wait_until_it_answers(self, path: str = "/readyz") -> None:
+        """Waits for a 200, for a bounded time."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            assert self.process is None or self.process.poll() is None, self.log()
+            try:
+                if requests.get(self.base + path, timeout=5).status_code == 200:
+                    return
+            except requests.RequestException:
+                pass
+            time.sleep(0.1)
+        raise AssertionError(f"the service did not answer in {START_SECONDS} s:\n{self.log()}")
+
+    def stop(self, with_signal: int = signal.SIGTERM) -> int:
+        """Stops the service and returns its exit code; the database runs on."""
+        process, self.process = self.process, None
+        if process is None:
+            return 0
+        process.send_signal(with_signal)
+        try:
+            return process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+    def worker_pids(self) -> list[int]:
+        """The service's worker processes."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return [int(pid) for pid in children]
+
+    def log(self) -> str:
+        """Everything the service has printed."""
+        return self.log_path.read_text(errors="replace")
+
+    def operator(self, name: str | None = None, *extra: str) -> Operator:
+        """A new operator, added by the command."""
+        command = [sys.executable, "-m", "casino_brag", "operator", "add", name or "op-" + secrets.token_hex(4)]
+        command += ["--json", "--data-dir", str(self.data_dir), *extra]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+        made = json.loads(printed)
+        return Operator(self.base, made["operator"], made["key_id"], made["secret"])
+
+    @contextmanager
+    def connect(self, role: Role = Role.OWNER) -> Iterator[psycopg.Connection[Any]]:
+        """A connection to the service's database."""
+        with psycopg.connect(self.server.url(role), autocommit=True) as conn:
+            yield conn
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
