@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from environs import Env, EnvError
+from marshmallow.validate import OneOf, Range
 
 from casino_brag.errors import SetUpError
 
@@ -26,24 +28,31 @@ BALANCE_MAX_MINOR: Final = 2**53 - 1
 class Config:
     """What a process of the service needs to know.
 
-    `seal_keys`: AES-256 keys by key id; the first one seals, all open.  `public_url`: where callers reach us.
+    `seal_keys`: AES-256 keys by key id; the first one seals, all open.  `pool_size`: connections a worker.
+    `rate_per_second`: requests a caller may send to a worker; 0 is no limit.
     """
 
     database_url: str = field(repr=False)
     seal_keys: Mapping[str, bytes] = field(repr=False)
     log_format: str = "json"
     pool_size: int = 8
+    rate_per_second: int = 200
 
 
-def read_config() -> Config:
-    """The configuration of the environment; `SetUpError` names the variable that is missing or wrong."""
+def read_config(*, database_url: str | None = None, seal_keys: Mapping[str, bytes] | None = None) -> Config:
+    """The configuration of the environment; what is given here stands in for the environment's.
+
+    `SetUpError` names the variable that is missing or wrong.
+    """
     env = Env()
+    log_format = "console" if sys.stdout.isatty() else "json"
     try:
         return Config(
-            database_url=env.str("DATABASE_URL"),
-            seal_keys=parse_seal_keys(env.str("CASINO_BRAG_SEAL_KEYS")),
-            log_format=env.enum_format("CASINO_BRAG_LOG_FORMAT", "json"),
-            pool_size=env.int("CASINO_BRAG_POOL_SIZE", 8),
+            database_url=database_url or env.str("DATABASE_URL"),
+            seal_keys=seal_keys or parse_seal_keys(env.str("CASINO_BRAG_SEAL_KEYS")),
+            log_format=env.str("CASINO_BRAG_LOG_FORMAT", log_format, validate=OneOf(["json", "console"])),
+            pool_size=env.int("CASINO_BRAG_POOL_SIZE", 8, validate=Range(1, 128)),
+            rate_per_second=env.int("CASINO_BRAG_RATE_PER_SECOND", 200, validate=Range(0, 100_000)),
         )
     except EnvError as wrong:
         raise SetUpError(str(wrong)) from wrong

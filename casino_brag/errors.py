@@ -20,6 +20,7 @@ class Code(StrEnum):
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     NOT_ACCEPTABLE = "not_acceptable"
+    RATE_LIMITED = "rate_limited"
     BODY_TOO_LARGE = "body_too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     MALFORMED_REQUEST = "malformed_request"
@@ -61,27 +62,28 @@ class Meaning(NamedTuple):
 MEANINGS: Final[Mapping[Code, Meaning]] = {
     Code.NOT_FOUND: Meaning(404, "There is nothing at this address"),
     Code.METHOD_NOT_ALLOWED: Meaning(405, "This address does not take that method"),
+    Code.NOT_ACCEPTABLE: Meaning(406, "The answer has no form the request accepts"),
+    Code.RATE_LIMITED: Meaning(429, "Too many requests", True, 1),
     Code.BODY_TOO_LARGE: Meaning(413, "The request body is too large"),
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, "The body must be JSON"),
-    Code.NOT_ACCEPTABLE: Meaning(406, "The answer has no form the request accepts"),
     Code.MALFORMED_REQUEST: Meaning(400, "The request could not be read"),
+    Code.INVALID: Meaning(422, "The request does not follow the contract"),
+    Code.IDEMPOTENCY_KEY_MISSING: Meaning(422, "An Idempotency-Key header is needed"),
     Code.UNAUTHENTICATED: Meaning(401, "The caller is not known"),
     Code.SIGNATURE_INVALID: Meaning(401, "The request's signature does not hold"),
     Code.NONCE_REUSED: Meaning(401, "This signed request was seen before"),
-    Code.SESSION_EXPIRED: Meaning(401, "The session has ended"),
-    Code.INVALID: Meaning(422, "The request does not follow the contract"),
-    Code.IDEMPOTENCY_KEY_MISSING: Meaning(422, "An Idempotency-Key header is needed"),
-    Code.IDEMPOTENCY_KEY_REUSED: Meaning(422, "The Idempotency-Key was used for another request"),
-    Code.REQUEST_IN_PROGRESS: Meaning(409, "Another request is being worked on", True, 1),
     Code.ROUND_NOT_FOUND: Meaning(404, "There is no such round"),
+    Code.IDEMPOTENCY_KEY_REUSED: Meaning(422, "The Idempotency-Key was used for another request"),
+    Code.SESSION_EXPIRED: Meaning(401, "The session has ended"),
     Code.GAME_UNAVAILABLE: Meaning(409, "The game is not open"),
-    Code.ROUND_OPEN: Meaning(409, "A round is open already"),
-    Code.ALREADY_DECIDED: Meaning(409, "The other decision was taken"),
     Code.STAKE_OUT_OF_LIMITS: Meaning(422, "A stake is outside the limits"),
     Code.PAYOUT_LIMIT_EXCEEDED: Meaning(422, "The stakes could win more than the game may pay"),
-    Code.BALANCE_LIMIT_EXCEEDED: Meaning(422, "The balance would become too large"),
-    Code.INSUFFICIENT_FUNDS: Meaning(409, "The balance does not cover the stake", True),
     Code.RNG_UNAVAILABLE: Meaning(503, "No cards can be drawn", True, 5),
+    Code.REQUEST_IN_PROGRESS: Meaning(409, "Another request is being worked on", True, 1),
+    Code.ROUND_OPEN: Meaning(409, "A round is open already"),
+    Code.ALREADY_DECIDED: Meaning(409, "The other decision was taken"),
+    Code.INSUFFICIENT_FUNDS: Meaning(409, "The balance does not cover the stake", True),
+    Code.BALANCE_LIMIT_EXCEEDED: Meaning(422, "The balance would become too large"),
     Code.BUSY: Meaning(503, "The service is busy", True, 1),
     Code.DATABASE_UNAVAILABLE: Meaning(503, "The records cannot be reached", True, 2),
     Code.INTERNAL_ERROR: Meaning(500, "Something went wrong on our side", True),
@@ -92,14 +94,23 @@ class ServiceError(Exception):
     """An operating error with a stable code.
 
     ``detail`` is one sentence for a person and says what to do; it never holds SQL, a card or a secret.
-    ``errors`` maps a field's name to what is wrong with it (used with 422).
+    ``errors`` maps a field's name to what is wrong with it (used with 422).  ``retry_after_seconds`` stands in for
+    the code's own where it is known better.
     """
 
-    def __init__(self, code: Code, detail: str, *, errors: Mapping[str, list[str]] | None = None) -> None:
+    def __init__(
+        self,
+        code: Code,
+        detail: str,
+        *,
+        errors: Mapping[str, list[str]] | None = None,
+        retry_after_seconds: int | None = None,
+    ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.errors = errors
+        self.retry_after_seconds = retry_after_seconds or MEANINGS[code].retry_after_seconds
 
     @property
     def meaning(self) -> Meaning:

@@ -17,7 +17,7 @@ def signature(secret: str, method: str, path: str, timestamp: str, nonce: str, b
     of the raw body, joined by line feeds.
 
     >>> signature("secret", "GET", "/v1/x", "1700000000", "0123456789abcdef", b"")[:11]
-    'v1=b2dc7b1a'
+    'v1=f052d6cc'
     """
     message = "\n".join((method, path, timestamp, nonce, hashlib.sha256(body).hexdigest()))
     return "v1=" + hmac.new(secret.encode(), message.encode(), hashlib.sha256).hexdigest()

@@ -6,7 +6,7 @@ import base64
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,10 +63,11 @@ def database(data_dir: Path) -> Iterator[Addresses]:
 def owner_connection(addresses: Addresses) -> Iterator[psycopg.Connection[Any]]:
     """A connection as the owner of the schema; `SetUpError` when there is none to be had."""
     try:
-        with psycopg.connect(addresses.owner, autocommit=True, connect_timeout=5) as conn:
-            yield conn
-    except psycopg.OperationalError as failure:
+        conn = psycopg.connect(addresses.owner, autocommit=True, connect_timeout=5)
+    except psycopg.Error as failure:
         raise SetUpError(f"The database cannot be used: {str(failure).strip()}") from failure
+    with conn:
+        yield conn
 
 
 def seal_keys(data_dir: Path) -> Mapping[str, bytes]:
@@ -74,19 +75,26 @@ def seal_keys(data_dir: Path) -> Mapping[str, bytes]:
     if given := os.environ.get("CASINO_BRAG_SEAL_KEYS"):
         return parse_seal_keys(given)
     file = data_dir / "seal.keys"
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = f"k1:{base64.b64encode(secrets.token_bytes(32)).decode()}\n"
+    try:
+        if not file.exists():
+            _make_seal_keys(file)
+        return parse_seal_keys(file.read_text().strip())
+    except OSError as failure:
+        raise SetUpError(
+            f"The seal's keys in {file} cannot be read or made: {failure.strerror}."
+        ) from failure
+
+
+def _make_seal_keys(file: Path) -> None:
     # Written aside and linked into place: of two processes that begin together one wins, and both read the same.
-    aside = data_dir / f".seal.keys.{os.getpid()}"
-    if not file.exists():
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as written:
-            written.write(new)
-            written.flush()
-            os.fsync(written.fileno())
-        try:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as written:
+        written.write(f"k1:{base64.b64encode(secrets.token_bytes(32)).decode()}\n")
+        written.flush()
+        os.fsync(written.fileno())
+    try:
+        with suppress(FileExistsError):
             os.link(aside, file)
-        except FileExistsError:
-            pass
-        finally:
-            aside.unlink()
-    return parse_seal_keys(file.read_text().strip())
+    finally:
+        aside.unlink()

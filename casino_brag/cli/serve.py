@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from casino_brag.catalogue.operators import Credentials, add_operator, newest_cr
 from casino_brag.catalogue.paytables import Published, publish_directory
 from casino_brag.catalogue.sessions import Mode, NewSession, open_session
 from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys
-from casino_brag.config import Config, shipped
+from casino_brag.config import Config, read_config, shipped
 from casino_brag.db.migrations import migrate, read_migrations
 from casino_brag.sealing import Sealer
 from casino_brag.web import gunicorn_conf
@@ -47,13 +46,9 @@ def serve(host: str, port: int, workers: int, paytables: Path, data_dir: Path) -
         with owner_connection(addresses) as conn:
             started = _set_up(conn, Sealer(keys), paytables)
         _report(started.published)
-        config = Config(
-            database_url=addresses.app,
-            seal_keys=keys,
-            log_format="console" if sys.stdout.isatty() else "json",
-            pool_size=gunicorn_conf.threads,
-        )
-        _Server(config, f"{host}:{port}", workers, _greeting(host, port, started)).run()
+        config = read_config(database_url=addresses.app, seal_keys=keys)
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        _Server(config, address, workers, _greeting(address, started)).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +91,8 @@ def _report(published: list[Published]) -> None:
         click.echo("No game is open: mend the paytables above and start again.", err=True)
 
 
-def _greeting(host: str, port: int, started: _Started) -> str:
-    base = f"http://{host}:{port}"
+def _greeting(address: str, started: _Started) -> str:
+    base = f"http://{address}"
     operator = started.operator
     lines = [
         "",

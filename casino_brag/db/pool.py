@@ -101,7 +101,8 @@ class Database:
                         max_waiting=self._size * 32,
                         timeout=CHECKOUT_SECONDS,
                         max_lifetime=3600,
-                        reconnect_timeout=30,
+                        # After a few seconds the next request tries again, rather than a timer that backs off.
+                        reconnect_timeout=3,
                         open=True,
                     )
                     self._pid = os.getpid()

@@ -170,11 +170,13 @@ class AnteBonus:
 
     @classmethod
     def read(cls, table: Table) -> AnteBonus:
+        """Read [ante_bonus]."""
         return cls(
             paid=table.choice("paid", BonusPaid), pays=read_pays(table.table("pays"), every_category=False)
         )
 
     def document(self) -> dict[str, Any]:
+        """The same as plain data, in the file's layout."""
         return {"paid": self.paid.value, "pays": pays_document(self.pays)}
 
 
@@ -187,11 +189,13 @@ class PairBonus:
 
     @classmethod
     def read(cls, table: Table) -> PairBonus:
+        """Read [pair_bonus]."""
         return cls(
             on_fold=table.choice("on_fold", OnFold), pays=read_pays(table.table("pays"), every_category=False)
         )
 
     def document(self) -> dict[str, Any]:
+        """The same as plain data, in the file's layout."""
         return {"on_fold": self.on_fold.value, "pays": pays_document(self.pays)}
 
 
@@ -205,6 +209,7 @@ class StakeRange:
 
     @classmethod
     def read(cls, table: Table) -> StakeRange:
+        """Read a wager's limits, such as limits.GBP.ante."""
         stakes = cls(
             min_minor=table.integer("min", 1, MINOR_MAX),
             max_minor=table.integer("max", 1, MINOR_MAX),
@@ -222,6 +227,7 @@ class StakeRange:
         return stakes
 
     def document(self) -> dict[str, int]:
+        """The same as plain data, in the file's layout."""
         return {"min": self.min_minor, "max": self.max_minor, "step": self.step_minor}
 
     def on_step(self, stake_minor: int) -> bool:
@@ -259,6 +265,7 @@ class Limits:
 
     @classmethod
     def read(cls, table: Table, *, has_pair_bonus: bool) -> Limits:
+        """Read a currency's limits, such as [limits.GBP]."""
         ante = StakeRange.read(table.table("ante"))
         pair_bonus = StakeRange.read(table.table("pair_bonus")) if has_pair_bonus else None
         if not has_pair_bonus and "pair_bonus" in table:
@@ -267,6 +274,7 @@ class Limits:
         return cls(ante, pair_bonus, payout_max)
 
     def document(self) -> dict[str, Any]:
+        """The same as plain data, in the file's layout."""
         document: dict[str, Any] = {"ante": self.ante.document()}
         if self.pair_bonus is not None:
             document["pair_bonus"] = self.pair_bonus.document()
@@ -292,6 +300,7 @@ class Claim:
 
     @classmethod
     def read(cls, table: Table, *, has_pair_bonus: bool) -> Claim:
+        """Read one of [[claims]]."""
         claim = cls(
             figure=table.choice("figure", ClaimFigure),
             wager=table.choice("wager", ClaimWager),
@@ -305,6 +314,7 @@ class Claim:
         return claim
 
     def document(self) -> dict[str, Any]:
+        """The same as plain data, in the file's layout."""
         return {
             "figure": self.figure.value,
             "wager": self.wager.value,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Flask
 
 from casino_brag.config import Config, read_config
-from casino_brag.web import requests
+from casino_brag.web import rate, requests
 from casino_brag.web.api import register
 from casino_brag.web.logs import configure
 from casino_brag.web.service import EXTENSION, Service
@@ -25,5 +25,6 @@ def create_app(config: Config | None = None) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = BODY_BYTES_MAX
     app.extensions[EXTENSION] = Service.of(config)
     requests.watch(app)
+    rate.limit(app, config.rate_per_second)
     register(app)
     return app

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from conftest import VERSIONS, Scene, processes_in
-from people import Meet, people
+from embedded_scenes import VERSIONS, Meet, Scene, people, processes_in
 
 from casino_brag.db import binaries
 from casino_brag.db.embedded import EmbeddedServer, Role
@@ -98,6 +97,7 @@ def test_the_first_to_attach_makes_a_database_and_the_last_to_release_leaves_no_
     scene.person.does(body)
 
 
+@one_person
 @every_version
 def test_what_was_committed_survives_the_kill_of_every_server_process_at_any_time(scene: Scene) -> None:
     """A back end that is busy keeps the shared memory for a while after its server was killed."""
@@ -231,15 +231,8 @@ def test_a_program_started_by_a_user_does_not_keep_the_server(scene: Scene) -> N
     scene.person.does(body)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [("a-directory-with-quite-a-long-name",) * 4, ("with blanks, $HOME, 'quotes' and \u00fcmlauts",)],
-    ids=["too long", "not plain"],
-)
-def test_where_the_path_is_unfit_for_a_socket_the_socket_is_put_elsewhere(
-    scene: Scene, names: tuple[str, ...]
-) -> None:
-    data_dir = scene.make_directory(*names) / "data"
+def test_where_the_path_is_too_long_for_a_socket_the_socket_is_put_elsewhere(scene: Scene) -> None:
+    data_dir = scene.make_directory(*["a-directory-with-quite-a-long-name"] * 4) / "data"
 
     def attach() -> EmbeddedServer:
         return EmbeddedServer.attach(data_dir, bindir=scene.bindir)
@@ -264,6 +257,19 @@ def test_where_the_path_is_unfit_for_a_socket_the_socket_is_put_elsewhere(
     assert processes_in((data_dir / "postgres").resolve()) == set()
 
 
+@one_person
+def test_a_path_that_programs_may_misread_is_as_good_as_any_for_the_data(scene: Scene) -> None:
+    data_dir = scene.make_directory("with a blank, a $HOME, 'quotes', \"more\" and \u00fcmlauts")
+
+    def body() -> None:
+        with EmbeddedServer.attach(data_dir, bindir=scene.bindir) as server, connect(server) as app:
+            app.execute("SELECT 1")
+            assert (data_dir / "run").readlink().parent == scene.home / "tmp"
+        assert processes_in(data_dir / "postgres") == set()
+
+    scene.person.does(body)
+
+
 def test_a_data_directory_that_the_server_cannot_enter_leads_to_a_cluster_elsewhere(scene: Scene) -> None:
     """Only root has a server that runs as somebody else; an ordinary user's cluster stays in place."""
     closed = scene.make_directory("closed", mode=0o700)
@@ -282,6 +288,7 @@ def test_a_data_directory_that_the_server_cannot_enter_leads_to_a_cluster_elsewh
     assert processes_in((data_dir / "postgres").resolve()) == set()
 
 
+@one_person
 @pytest.mark.parametrize("mode", [0o700, 0o755])
 def test_an_existing_data_directory_keeps_its_permissions(scene: Scene, mode: int) -> None:
     scene.make_directory("data").chmod(mode)

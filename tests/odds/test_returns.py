@@ -16,11 +16,8 @@ from casino_brag.game.paytable import Paytable
 from casino_brag.game.rules import (
     AnteBonus,
     BonusPaid,
-    NotQualified,
     PairBonus,
     Rounding,
-    TieResult,
-    Unqualified,
 )
 from casino_brag.game.settlement import Deal, Decision, Stakes, settle
 from casino_brag.odds.outcomes import DEALS, HANDS
@@ -158,7 +155,7 @@ def test_always_playing_stakes_two_antes_and_does_worse() -> None:
 def test_always_folding_loses_the_ante() -> None:
     never = strategy_figures(BRAG, np.zeros(HANDS, dtype=np.bool_))
     assert never.net_distribution == {Fraction(-1): DEALS}
-    assert (never.house_edge, never.element_of_risk, never.rtp) == (1, 1, 0)
+    assert [never.house_edge, never.element_of_risk, never.rtp] == [Fraction(1), Fraction(1), Fraction(0)]
     assert (never.hands_played, never.lowest_hand_played, never.is_rank_threshold) == (0, None, True)
 
 

@@ -50,7 +50,9 @@ class ProblemSchema(ma.Schema):
     )
 
 
-def problem(code: Code, detail: str, errors: Mapping[str, Any] | None = None) -> Response:
+def problem(
+    code: Code, detail: str, errors: Mapping[str, Any] | None = None, retry_after_seconds: int | None = None
+) -> Response:
     """The answer for an error."""
     meaning: Meaning = MEANINGS[code]
     body: dict[str, Any] = {
@@ -65,8 +67,8 @@ def problem(code: Code, detail: str, errors: Mapping[str, Any] | None = None) ->
         body["errors"] = errors
     g.problem = code.value
     response = Response(json.dumps(body), status=meaning.status, content_type=MEDIA_TYPE)
-    if meaning.retry_after_seconds is not None:
-        response.headers["Retry-After"] = str(meaning.retry_after_seconds)
+    if retry_after_seconds is not None:
+        response.headers["Retry-After"] = str(retry_after_seconds)
     if meaning.status == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
@@ -86,7 +88,7 @@ class ProblemApi(Api):  # type: ignore[misc]
 
 
 def _service_error(error: ServiceError) -> Response:
-    return problem(error.code, error.detail, error.errors)
+    return problem(error.code, error.detail, error.errors, error.retry_after_seconds)
 
 
 def _http_exception(error: HTTPException) -> Response:
@@ -150,7 +152,7 @@ class StrictBlueprint(Blueprint):  # type: ignore[misc]
     def problems(self, *codes: Code) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Documents the problems an operation can answer, a response for each status."""
         by_status: dict[int, list[Code]] = {}
-        for code in (*codes, Code.INTERNAL_ERROR):
+        for code in (Code.RATE_LIMITED, *codes, Code.INTERNAL_ERROR):
             by_status.setdefault(MEANINGS[code].status, []).append(code)
 
         def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
