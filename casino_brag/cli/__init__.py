@@ -8,6 +8,7 @@ import click
 
 from casino_brag.cli.database import db, migrate
 from casino_brag.cli.operators import operator
+from casino_brag.cli.paytables import paytables
 from casino_brag.cli.serve import serve
 from casino_brag.errors import SetUpError
 
@@ -18,7 +19,7 @@ def commands() -> None:
     """House-banked 3 Card Brag as a service."""
 
 
-for command in (serve, migrate, operator, db):
+for command in (serve, migrate, paytables, operator, db):
     commands.add_command(command)
 
 

@@ -15,6 +15,7 @@ from casino_brag.catalogue.operators import Credentials, add_operator, newest_cr
 from casino_brag.catalogue.paytables import Published, publish_directory
 from casino_brag.catalogue.sessions import Mode, NewSession, open_session
 from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys
+from casino_brag.cli.paytables import paytables_option, report_problems
 from casino_brag.config import Config, read_config, shipped
 from casino_brag.db.migrations import migrate, read_migrations
 from casino_brag.sealing import Sealer
@@ -30,22 +31,15 @@ DEMO_OPERATOR = "demo"
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=gunicorn_conf.workers, show_default="one for each core"
 )
-@click.option(
-    "--paytables",
-    type=click.Path(file_okay=False, path_type=Path),
-    envvar="CASINO_BRAG_PAYTABLES",
-    default=lambda: shipped("paytables"),
-    show_default="those of this version",
-    help="A directory of paytable files; each is made its game's active version.",
-)
+@paytables_option
 @data_dir_option
-def serve(host: str, port: int, workers: int, paytables: Path, data_dir: Path) -> None:
+def serve(host: str, port: int, workers: int, directory: Path, data_dir: Path) -> None:
     """Start everything: database, schema, paytables, a demonstration operator, and the HTTP service."""
     with database(data_dir) as addresses:
         keys = seal_keys(data_dir)
         with owner_connection(addresses) as conn:
-            started = _set_up(conn, Sealer(keys), paytables)
-        _report(started.published)
+            started = _set_up(conn, Sealer(keys), directory)
+        report_problems(started.published)
         config = read_config(database_url=addresses.app, seal_keys=keys)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         _Server(config, address, workers, _greeting(address, started)).run()
@@ -79,16 +73,6 @@ def _demo_token(
     assert operator is not None
     wanted = NewSession(player="visitor", currency="GBP", mode=Mode.DEMO, game=opened[-1])
     return open_session(conn, operator.operator_id, operator.name, wanted, operator.read_at).token
-
-
-def _report(published: list[Published]) -> None:
-    for found in published:
-        if found.problems:
-            click.echo(f"{found.game} is not open:", err=True)
-            for problem in found.problems:
-                click.echo(f"  {problem}", err=True)
-    if not any(found.version is not None for found in published):
-        click.echo("No game is open: mend the paytables above and start again.", err=True)
 
 
 def _greeting(address: str, started: _Started) -> str:

@@ -1,0 +1,52 @@
+"""``paytables``: what the games offer, from files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from casino_brag.catalogue.paytables import Published, publish_directory
+from casino_brag.cli.installation import data_dir_option, database, owner_connection
+from casino_brag.config import shipped
+
+paytables_option = click.option(
+    "--paytables",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="CASINO_BRAG_PAYTABLES",
+    default=lambda: shipped("paytables"),
+    show_default="those of this version",
+    help="A directory of paytable files; each is made its game's active version.",
+)
+
+
+@click.group()
+def paytables() -> None:
+    """Paytable files."""
+
+
+@paytables.command()
+@paytables_option
+@data_dir_option
+def publish(directory: Path, data_dir: Path) -> None:
+    """Make each file of a directory its game's active version; a game whose file will not do is closed."""
+    with database(data_dir) as addresses, owner_connection(addresses) as conn:
+        published = publish_directory(conn, directory, actor="system:cli")
+    for found in published:
+        if found.version is not None:
+            click.echo(f"{found.game}: version {found.version}{' is new' if found.changed else ''}")
+    sys.exit(0 if report_problems(published) else 1)
+
+
+def report_problems(published: list[Published]) -> bool:
+    """Says what closed a game, on the error stream; true when every game is open."""
+    for found in published:
+        if found.problems:
+            click.echo(f"{found.game} is not open:", err=True)
+            for problem in found.problems:
+                click.echo(f"  {problem}", err=True)
+    if not any(found.version is not None for found in published):
+        click.echo("No game is open: mend the paytables and publish them.", err=True)
+    return bool(published) and all(found.version is not None for found in published)
