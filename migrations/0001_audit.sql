@@ -8,6 +8,11 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'casino_brag_app') THEN
         CREATE ROLE casino_brag_app NOLOGIN;
     END IF;
+    -- Who migrates may also work as the application: a first run uses one address for both.
+    IF NOT pg_has_role('casino_brag_app', 'MEMBER') AND (SELECT rolcreaterole FROM pg_roles WHERE rolname = current_user)
+    THEN
+        EXECUTE format('GRANT casino_brag_app TO %I', current_user);
+    END IF;
 END
 $$;
 

@@ -100,7 +100,7 @@ CREATE INDEX session_by_player ON session (player_id);
 -- Who is calling, as a token shows it: the session with its operator, player and balance, read at one instant.
 CREATE VIEW caller AS
     SELECT s.token_hash, s.session_id, s.operator_id, o.name AS operator, s.player_id, p.reference AS player,
-        s.account_id, s.currency, s.mode, s.game AS session_game, s.jurisdiction, s.test,
+        s.account_id, s.currency, s.mode, s.game AS session_game, s.jurisdiction, s.language, s.return_url, s.test,
         s.opened_at AS session_opened_at, s.expires_at, a.balance_minor,
         s.closed_at IS NULL AND s.expires_at > now() AS live, now() AS read_at
     FROM session AS s

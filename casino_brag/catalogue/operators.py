@@ -20,6 +20,7 @@ from casino_brag.ids import uuid7
 from casino_brag.sealing import Sealer
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+_URL: Final = re.compile(r"https?://[\x21-\x7e]{1,1000}")
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,255}")
 
 
@@ -67,6 +68,10 @@ def add_operator(
             raise SetUpError(
                 f"{origin!r} is no web origin: write scheme, host and port, as https://play.example.com"
             )
+    if launch_url is not None and not _URL.fullmatch(launch_url):
+        raise SetUpError(
+            f"{launch_url!r} is no address of a page: write it as https://play.example.com/table"
+        )
     operator_id = uuid7()
     made = Credentials(name, _new_key_id(), _new_secret())
     entry = Entry(

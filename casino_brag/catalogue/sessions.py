@@ -68,6 +68,8 @@ class Caller:
     mode: str
     session_game: str | None
     jurisdiction: str
+    language: str
+    return_url: str | None
     test: bool
     session_opened_at: datetime
     expires_at: datetime

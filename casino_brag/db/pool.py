@@ -32,7 +32,7 @@ _SETTINGS: Final = " ".join(
     )
 )
 
-_WAITED_TOO_LONG: Final = (pg.LockNotAvailable, pg.QueryCanceled, pg.DeadlockDetected, pg.TooManyConnections)
+_WAITED_TOO_LONG: Final = (pg.QueryCanceled, pg.DeadlockDetected, pg.TooManyConnections)
 _OUT_OF_ORDER: Final = (psycopg.OperationalError, pg.ReadOnlySqlTransaction)
 
 
@@ -54,9 +54,9 @@ class Database:
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         """A connection for the length of the block.
 
-        Raises `ServiceError` with `busy` when none came free or a lock was held too long, and with
-        `database_unavailable` when the database did not answer; then it is not known whether the statement that
-        was running took effect.
+        Raises `ServiceError`: `busy` when none came free or a statement took too long, `request_in_progress` when
+        another request held a lock for too long, `database_unavailable` when the database did not answer; then it
+        is not known whether the statement that was running took effect.
         """
         try:
             with self._open_pool().connection() as conn:

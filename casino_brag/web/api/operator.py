@@ -108,7 +108,7 @@ class BalanceSchema(ma.Schema):
 @blueprint.doc(security=_SIGNED, parameters=HEADERS)
 @blueprint.arguments(SessionRequest)
 @blueprint.response(201, OpenedSessionSchema)
-@blueprint.problems(*_BODY, *_PROBLEMS, Code.GAME_UNAVAILABLE)
+@blueprint.problems(*_BODY, *_PROBLEMS, Code.GAME_UNAVAILABLE, Code.REQUEST_IN_PROGRESS)
 def post_session(body: dict[str, Any]) -> dict[str, Any]:
     """Open a session for a player."""
     wanted = NewSession(**body | {"mode": Mode(body["mode"])})

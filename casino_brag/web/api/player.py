@@ -84,6 +84,8 @@ def session() -> dict[str, Any]:
         "game": caller.session_game,
         "limits": limits,
         "jurisdiction": caller.jurisdiction,
+        "language": caller.language,
+        "return_url": caller.return_url,
         "net_position_minor": net_minor,
         "elapsed_seconds": int((caller.read_at - caller.session_opened_at).total_seconds()),
         "open_round": waiting[0] if waiting else None,
@@ -108,7 +110,7 @@ def open_round(body: dict[str, Any]) -> Response:
     """Stake an Ante, and a Pair Bonus if wanted; get three cards and a decision to take."""
     ask = opening.Ask(
         token=bearer_token(),
-        request=Request.of(idempotency_key(), "POST", request.path, body),
+        request=Request.of(idempotency_key(), "POST", "/v1/rounds", body),
         stakes=Stakes(body["ante_minor"], body.get("pair_bonus_minor", 0)),
         game=body.get("game"),
     )
@@ -125,7 +127,7 @@ def decide(body: dict[str, Any], round_id: UUID) -> Response:
     """Play, staking the Play wager, or fold; the round is settled and paid."""
     ask = deciding.Ask(
         token=bearer_token(),
-        request=Request.of(idempotency_key(), "POST", request.path, body),
+        request=Request.of(idempotency_key(), "POST", f"/v1/rounds/{round_id}/decision", body),
         round_id=round_id,
         decision=Decision(body["decision"]),
     )

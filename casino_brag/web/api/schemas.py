@@ -124,6 +124,12 @@ class SessionSchema(ma.Schema):
     game = fields.String(required=True, allow_none=True)
     limits = fields.Dict(keys=fields.String(), values=fields.Nested(LimitsSchema), required=True)
     jurisdiction = fields.String(required=True)
+    language = fields.String(required=True)
+    return_url = fields.String(
+        required=True,
+        allow_none=True,
+        metadata={"description": "Where the operator wants the player afterwards."},
+    )
     net_position_minor = fields.Integer(required=True)
     elapsed_seconds = fields.Integer(required=True)
     open_round = fields.Nested(RoundSchema, required=True, allow_none=True)
