@@ -20,7 +20,7 @@ from casino_brag.audit import Entry, EntryType
 from casino_brag.db.clock import clock
 from casino_brag.errors import Code, ServiceError
 from casino_brag.game.paytable import Paytable
-from casino_brag.game.paytable_file import PaytableError
+from casino_brag.game.paytable_file import PaytableError, Problem, key_lines
 from casino_brag.ids import uuid7
 from casino_brag.odds.returns import main_game, pair_bonus_game, player_favouring
 
@@ -110,11 +110,21 @@ def publish(conn: psycopg.Connection[Any], file: Path, *, actor: str) -> Publish
     """Makes a file's content the active version of its game, or closes the game when the file will not do."""
     try:
         paytable = Paytable.load(file)
+        _refuse_to_favour_players(file, paytable)
     except PaytableError as error:
         return _close(conn, file.stem, tuple(str(problem) for problem in error.problems), actor)
-    if favours := player_favouring(paytable):
-        return _close(conn, file.stem, tuple(f"{file}: {problem}" for problem in favours), actor)
     return _activate(conn, paytable, actor)
+
+
+def _refuse_to_favour_players(file: Path, paytable: Paytable) -> None:
+    if favours := player_favouring(paytable):
+        lines = key_lines(file.read_text(encoding="utf-8"))
+        raise PaytableError(
+            tuple(
+                Problem(str(file), lines.get(key, lines.get(key.partition(".")[0])), key, sentence)
+                for key, sentence in favours.items()
+            )
+        )
 
 
 def _activate(conn: psycopg.Connection[Any], paytable: Paytable, actor: str) -> Published:

@@ -205,8 +205,8 @@ def pair_bonus_game(paytable: Paytable) -> PairBonusGame | None:
     return PairBonusGame(dict(sorted(distribution.items())))
 
 
-def player_favouring(paytable: Paytable) -> tuple[str, ...]:
-    """What in a paytable returns more than is staked, a sentence each; empty when nothing does.
+def player_favouring(paytable: Paytable) -> dict[str, str]:
+    """What in a paytable returns more than is staked: a sentence by the key to look at; empty when nothing does.
 
     The main game is judged under the strategy of highest expectation, the Pair Bonus as if it were settled on
     every hand.  No way of playing both does better than these two together: whatever a player decides, the
@@ -216,17 +216,17 @@ def player_favouring(paytable: Paytable) -> tuple[str, ...]:
     here bound it too.
 
     >>> player_favouring(Paytable.load("paytables/double-play-brag.toml"))
-    ()
+    {}
     """
     pair_bonus = pair_bonus_game(paytable)
-    figures = [("the main game", main_game(paytable).rtp)]
+    figures = {"play.pays": ("the main game", main_game(paytable).rtp)}
     if pair_bonus is not None:
-        figures.append(("the Pair Bonus", pair_bonus.rtp))
-    return tuple(
-        f"{wager} returns {float(rtp):.6%} of the money staked ({rtp}): it must not exceed 100 %"
-        for wager, rtp in figures
+        figures["pair_bonus.pays"] = ("the Pair Bonus", pair_bonus.rtp)
+    return {
+        key: f"{wager} returns {float(rtp):.6%} of the money staked ({rtp}): it must not exceed 100 %"
+        for key, (wager, rtp) in figures.items()
         if rtp > 1
-    )
+    }
 
 
 def whole_ante_minor(paytable: Paytable) -> int:

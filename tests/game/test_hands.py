@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from casino_brag.game.cards import PACK
+from casino_brag.game.cards import PACK, RANKS
 from casino_brag.game.hands import (
     AceLowRun,
     Category,
@@ -116,6 +116,14 @@ def test_hands_tie_exactly_when_they_differ_in_suits_only() -> None:
         by_class.setdefault(BRAG.rank_class(hand), set()).add(hand.shape)
     assert all(len(shapes) == 1 for shapes in by_class.values())
     assert sorted(by_class) == list(range(1, 742))
+
+
+def test_no_two_shapes_are_equally_strong() -> None:
+    """Or their order would be left to the sorting."""
+    for ace_low_run in AceLowRun:
+        for best_prial in (None, *RANKS):
+            ranking = Ranking(tuple(Category), best_prial, ace_low_run)
+            assert len({ranking.strength(shape) for shape in all_shapes()}) == 741
 
 
 def test_prials_with_threes_on_top() -> None:

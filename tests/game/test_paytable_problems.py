@@ -79,7 +79,7 @@ CHANGES = [
     ('title = "Brag"', 'title = "Brag"\ncolour = "red"', 3, "colour", "unknown key: remove it"),
     ('"pair", "flush"', '"pair", "pair"', 4, "ranking.categories", "each of these once"),
     ('"pair", "flush"', '"flush"', 4, "ranking.categories", "each of these once"),
-    ('"pair", "flush"', '"trips", "flush"', 4, "ranking.categories", "each of these once"),
+    ('"pair", "flush"', '"triple", "flush"', 4, "ranking.categories", "each of these once"),
     ('"pair", "flush"', '["pair"], "flush"', 4, "ranking.categories", "each of these once"),
     ('best_prial = "3"', 'best_prial = "10"', 5, "ranking.best_prial", "one rank of 23456789TJQKA"),
     ('best_prial = "3"', "best_prial = 3", 5, "ranking.best_prial", "one rank of"),
@@ -107,7 +107,7 @@ CHANGES = [
     ("multiple = 1", "multipel = 1", 13, "play.multipel", "did you mean 'multiple'?"),
     ("multiple = 1\n", "", 12, "play.multiple", "missing"),
     (", prial = 1 }", " }", 14, "play.pays.prial", "missing: give odds to 1, from 0"),
-    (", prial = 1 }", ", prial = 1, trips = 1 }", 14, "play.pays.trips", "unknown key"),
+    (", prial = 1 }", ", prial = 1, triple = 1 }", 14, "play.pays.triple", "unknown key"),
     (", prial = 1 }", ", prial = -1 }", 14, "play.pays.prial", "-1 will not do"),
     (", prial = 1 }", ", prial = 1.5 }", 14, "play.pays.prial", "a fraction such as '3/2'"),
     (", prial = 1 }", ', prial = "1.5" }', 14, "play.pays.prial", "a fraction such as '3/2'"),
@@ -238,6 +238,18 @@ def test_a_stake_that_only_some_steps_reach_is_found(tmp_path: Path) -> None:
     )
     problems = {problem.key: problem for problem in problems_of(write(tmp_path, text))}
     assert "GBP ante of 15 does not" in problems["ante.pays"].message
+
+
+def test_a_single_stake_needs_to_fit_by_itself_only(tmp_path: Path) -> None:
+    text = GOOD.replace("[ante]\npays = 1", '[ante]\npays = "1/10"').replace(
+        "ante = { min = 5, max = 300, step = 5 }", "ante = { min = 10, max = 10, step = 1 }"
+    )
+    assert Paytable.load(write(tmp_path, text)).limits["GBP"].ante.max_minor == 10
+
+
+def test_the_smallest_ante_may_reach_the_largest_payout_exactly(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD.replace("payout_max = 5000", "payout_max = 45"))
+    assert Paytable.load(path).limits["GBP"].payout_max_minor == 45
 
 
 def test_a_doubled_play_makes_half_odds_whole(tmp_path: Path) -> None:
