@@ -59,11 +59,14 @@ def find_binaries(bindir: Path | None = None, *, major: int | None = None) -> Bi
     ``major`` is the version an existing cluster was made by; only programs of that version can run it.
     Raises SetUpError when there are none.
     """
-    places = [bindir] if bindir is not None else list(dict.fromkeys(usual_places()))
-    found = [binaries for binaries in map(Binaries.inspect, places) if binaries is not None]
-    for binaries in found:
+    found: list[Binaries] = []
+    for place in usual_places() if bindir is None else (bindir,):
+        binaries = Binaries.inspect(place)
+        if binaries is None or binaries in found:
+            continue
         if binaries.major == major if major is not None else binaries.major >= OLDEST_MAJOR:
             return binaries
+        found.append(binaries)
     seen = "; ".join(map(str, found)) or "none" + (f" in {bindir}" if bindir is not None else "")
     if major is not None:
         raise SetUpError(

@@ -97,8 +97,8 @@ class EmbeddedServer:
         """Join the server in ``data_dir``, creating and starting it first if need be.
 
         ``bindir`` names the Postgres programs to use instead of those found.  ``wait_seconds`` bounds the
-        wait for others who start or stop it and for crash recovery; a first start takes a second or two more.
-        Raises SetUpError, which says what to do.
+        wait for others who start or stop it and for crash recovery, but not the making of a new cluster,
+        which takes a second or two.  Raises SetUpError, which says what to do.
         """
         deadline = time.monotonic() + wait_seconds
         try:
@@ -130,6 +130,8 @@ class EmbeddedServer:
         try:
             with exclusively(self._place.data_dir / "lifecycle.lock", time.monotonic() + STOP_SECONDS):
                 self._stop_if_last(users)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise SetUpError(f"The database in {self._place.data_dir} could not be left: {error}") from error
         finally:
             users.unlock()
 
@@ -147,7 +149,9 @@ class EmbeddedServer:
         try:
             users.wait(fcntl.LOCK_SH, deadline)
             if not self._place.has_cluster:
+                began = time.monotonic()
                 self._place.make_cluster(self._binaries)
+                deadline += time.monotonic() - began  # it has its own bound
             self._sockets = self._place.make_socket_directory()
             self._be_ready(deadline)
         except SetUpError:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from embedded_scenes import VERSIONS, Person, Scene, people, permissions, processes_in
+from embedded_scenes import VERSIONS, Person, Scene, people, permissions, processes_in, with_scripts
 
 from casino_brag.db import binaries
 from casino_brag.db.embedded import EmbeddedServer, Role
@@ -31,8 +31,26 @@ def major(request: pytest.FixtureRequest) -> int:
     return chosen
 
 
+@pytest.fixture(scope="session")
+def quick_programs() -> Iterator[dict[int, Path]]:
+    """Programs of each version that make a small cluster and leave writing it out to the kernel."""
+    home = Path(tempfile.mkdtemp(prefix="cb-"))
+    home.chmod(0o755)
+    for major, programs in VERSIONS.items():
+        (home / str(major)).mkdir()
+        initdb = programs.bindir / "initdb"
+        script = (
+            f'{initdb} --no-sync --wal-segsize=1 "$@" && echo fsync=off >> "${{1#--pgdata=}}/postgresql.conf"'
+        )
+        with_scripts(programs.bindir, home / str(major), initdb=script)
+    yield {major: home / str(major) for major in VERSIONS}
+    shutil.rmtree(home)
+
+
 @pytest.fixture
-def scene(person: Person, major: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def scene(
+    person: Person, major: int, quick_programs: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Scene]:
     home = Path(tempfile.mkdtemp(prefix="cb-"))
     home.chmod(0o755)
     monkeypatch.setattr(binaries, "SHARED_DIR", home / "shared")
@@ -41,11 +59,11 @@ def scene(person: Person, major: int, monkeypatch: pytest.MonkeyPatch) -> Iterat
     (home / "tmp").chmod(0o1777)
     if person.account is not None:
         os.chown(home, person.account.uid, person.account.gid)
-    scene = Scene(person, VERSIONS[major].bindir, major, home)
-    before = permissions(home, home / "tmp", scene.bindir, Path("/var/lib"))
+    scene = Scene(person, quick_programs[major], major, home)
+    before = permissions(home, home / "tmp", VERSIONS[major].bindir, Path("/var/lib"))
     try:
         yield scene
-        assert permissions(home, home / "tmp", scene.bindir, Path("/var/lib")) == before
+        assert permissions(home, home / "tmp", VERSIONS[major].bindir, Path("/var/lib")) == before
         assert processes_in(scene.cluster) == set()
     finally:
         shutil.rmtree(home)

