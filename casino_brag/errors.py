@@ -29,8 +29,8 @@ class Code(StrEnum):
     UNAUTHENTICATED = "unauthenticated"
     SIGNATURE_INVALID = "signature_invalid"
     NONCE_REUSED = "nonce_reused"
-    ROUND_NOT_FOUND = "round_not_found"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    ROUND_NOT_FOUND = "round_not_found"
     SESSION_EXPIRED = "session_expired"
     GAME_UNAVAILABLE = "game_unavailable"
     STAKE_OUT_OF_LIMITS = "stake_out_of_limits"
@@ -72,8 +72,8 @@ MEANINGS: Final[Mapping[Code, Meaning]] = {
     Code.UNAUTHENTICATED: Meaning(401, "The caller is not known"),
     Code.SIGNATURE_INVALID: Meaning(401, "The request's signature does not hold"),
     Code.NONCE_REUSED: Meaning(401, "This signed request was seen before"),
-    Code.ROUND_NOT_FOUND: Meaning(404, "There is no such round"),
     Code.IDEMPOTENCY_KEY_REUSED: Meaning(422, "The Idempotency-Key was used for another request"),
+    Code.ROUND_NOT_FOUND: Meaning(404, "There is no such round"),
     Code.SESSION_EXPIRED: Meaning(401, "The session has ended"),
     Code.GAME_UNAVAILABLE: Meaning(409, "The game is not open"),
     Code.STAKE_OUT_OF_LIMITS: Meaning(422, "A stake is outside the limits"),

@@ -213,8 +213,8 @@ BEGIN
         RETURNING cause_id, status, body
     )
     SELECT j.item, j.outcome,
-        CASE j.outcome WHEN 'replayed' THEN j.known_status ELSE n.status END,
-        CASE j.outcome WHEN 'replayed' THEN j.known_body ELSE n.body END
+        CASE j.outcome WHEN 'moved' THEN n.status WHEN 'replayed' THEN j.known_status END,
+        CASE j.outcome WHEN 'moved' THEN n.body WHEN 'replayed' THEN j.known_body END
     FROM judged AS j LEFT JOIN answered AS n ON n.cause_id = j.movement_id
     ORDER BY j.item;
 END

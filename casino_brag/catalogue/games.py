@@ -36,7 +36,7 @@ def published_games(conn: psycopg.Connection[Any], shelf: Shelf) -> list[dict[st
 
 def published_game(conn: psycopg.Connection[Any], shelf: Shelf, game: str) -> dict[str, Any]:
     """One game; `not_found` for one that was never published."""
-    row = conn.execute(_OFFERED, [game, game]).fetchone()
+    row = conn.execute(_OFFERED, [game, game]).fetchone() if game.isprintable() else None
     if row is None:
         raise ServiceError(Code.NOT_FOUND, "No game of this name is published. See GET /v1/games.")
     return _described(conn, shelf, *row)

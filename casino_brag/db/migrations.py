@@ -47,6 +47,8 @@ END
 $$;
 CREATE TRIGGER migration_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON public.migration
     FOR EACH STATEMENT EXECUTE FUNCTION public.migration_is_append_only();
+ALTER TABLE public.migration ENABLE ALWAYS TRIGGER migration_is_append_only;
+REVOKE EXECUTE ON FUNCTION public.migration_is_append_only() FROM PUBLIC;
 """
 
 _GRANT_READING: Final = """

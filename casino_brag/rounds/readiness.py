@@ -33,7 +33,8 @@ def obstacles(conn: psycopg.Connection[Any]) -> list[str]:
 
 def _writes_directly(conn: psycopg.Connection[Any]) -> bool:
     row = conn.execute(
-        "SELECT bool_or(has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'))"
+        "SELECT bool_or(has_table_privilege(c.oid, 'DELETE, TRUNCATE, TRIGGER')"
+        " OR has_any_column_privilege(c.oid, 'INSERT, UPDATE'))"
         " FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'"
     ).fetchone()
     return row is not None and bool(row[0])

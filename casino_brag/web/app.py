@@ -21,6 +21,7 @@ def create_app(config: Config | None = None) -> Flask:
     config = config or read_config()
     configure(config.log_format)
     app = Flask("casino_brag.web", static_folder=None)
+    app.url_map.merge_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config["MAX_CONTENT_LENGTH"] = BODY_BYTES_MAX
     app.extensions[EXTENSION] = Service.of(config)

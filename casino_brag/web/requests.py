@@ -8,7 +8,9 @@ from typing import Final
 
 import structlog
 from flask import Flask, Response, g, request
+from gunicorn.http.errors import ParseException
 
+from casino_brag.errors import Code, ServiceError
 from casino_brag.ids import uuid7
 
 _REQUEST_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
@@ -30,6 +32,14 @@ def watch(app: Flask) -> None:
     """Numbers, times and logs every request, and completes every answer's headers."""
     app.before_request(_begin)
     app.after_request(_end)
+
+
+def body() -> bytes:
+    """This request's body; `malformed_request` when it cannot be read to its end."""
+    try:
+        return request.get_data(cache=True)
+    except (OSError, ParseException) as broken:
+        raise ServiceError(Code.MALFORMED_REQUEST, "The body could not be read to its end.") from broken
 
 
 def _begin() -> None:

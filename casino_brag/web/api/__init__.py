@@ -39,6 +39,9 @@ def register(app: Flask) -> None:
             "description": "`v1=` and the hex HMAC-SHA256 of the request under an operator's secret: see docs/http.md.",
         },
     )
+    del api.spec.components.schemas[
+        "PaginationMetadata"
+    ]  # flask-smorest's own, for headers that are not ours
     for blueprint in (games.blueprint, player.blueprint, operator.blueprint, health.blueprint):
         api.register_blueprint(blueprint)
     app.register_blueprint(docs.blueprint_for(api))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import marshmallow as ma
@@ -11,6 +12,19 @@ from casino_brag.wallet.currency import exponent
 
 AMOUNT_MAX_MINOR: Final = 2**53 - 1
 """The largest whole number that every JSON reader keeps exactly."""
+
+
+class Whole(Regexp):
+    """A pattern that the whole text has to match, written so that every reader of JSON Schema understands it."""
+
+    def __init__(self, pattern: str, *, error: str) -> None:
+        super().__init__(pattern, error=error)
+        self._whole = re.compile(pattern)
+
+    def __call__(self, value: Any) -> Any:
+        if not isinstance(value, str) or self._whole.fullmatch(value) is None:
+            raise ma.ValidationError(self._format_error(value))
+        return value
 
 
 class WholeNumber(ma.fields.Integer):
@@ -37,12 +51,12 @@ def known_currency(value: str) -> None:
         raise ma.ValidationError("Give an ISO 4217 code, or a declared one such as XBT.")
 
 
-def currency(**kwargs: Any) -> ma.fields.String:
+def currency() -> ma.fields.String:
     """A currency's code."""
     return ma.fields.String(
         required=True,
-        validate=[Regexp(r"[A-Z]{3,12}\Z", error="Give a code of capital letters."), known_currency],
-        **kwargs,
+        validate=[Whole(r"^[A-Z]{3,12}$", error="Give a code of capital letters."), known_currency],
+        metadata={"description": "Of ISO 4217, or a declared one such as XBT."},
     )
 
 
@@ -51,7 +65,7 @@ def printable(most: int, **kwargs: Any) -> ma.fields.String:
     return ma.fields.String(
         validate=[
             Length(1, most, error=f"Give 1 to {most} characters."),
-            Regexp(r"[\x21-\x7e]+\Z", error="Use visible ASCII characters only."),
+            Whole(r"^[\x21-\x7e]+$", error="Use visible ASCII characters only."),
         ],
         **kwargs,
     )

@@ -15,7 +15,7 @@ from casino_brag.errors import Code, ServiceError
 from casino_brag.wallet.answers import Request
 from casino_brag.wallet.builtin import Direction, balance_minor, move
 from casino_brag.wallet.currency import exponent
-from casino_brag.web.api.fields import amount_minor, currency, one_of, printable
+from casino_brag.web.api.fields import Whole, amount_minor, currency, one_of, printable
 from casino_brag.web.api.player import IDEMPOTENCY_KEY, answered, idempotency_key
 from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.signed import HEADERS, signing_caller
@@ -44,14 +44,12 @@ class SessionRequest(ma.Schema):
     )
     currency = currency()
     mode = one_of(*Mode, required=True)
-    game = fields.String(
-        validate=ma.validate.Length(1, 64), metadata={"description": "Restricts the session to it."}
-    )
+    game = printable(64, metadata={"description": "Restricts the session to it."})
     jurisdiction = one_of("none", load_default="none")
     channel = printable(32)
     language = fields.String(
         load_default="en",
-        validate=ma.validate.Regexp(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\Z", error="Give a language tag."),
+        validate=Whole(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", error="Give a language tag."),
     )
     test = fields.Boolean(load_default=False, truthy={True}, falsy={False})
     return_url = fields.Url(
@@ -104,8 +102,8 @@ class BalanceSchema(ma.Schema):
     balance_minor = fields.Integer(required=True)
 
 
-@blueprint.route("/sessions", methods=["POST"])
-@blueprint.doc(security=_SIGNED, parameters=HEADERS)
+@blueprint.route("/sessions", methods=["POST"], parameters=HEADERS)
+@blueprint.doc(security=_SIGNED)
 @blueprint.arguments(SessionRequest)
 @blueprint.response(201, OpenedSessionSchema)
 @blueprint.problems(*_BODY, *_PROBLEMS, Code.GAME_UNAVAILABLE, Code.REQUEST_IN_PROGRESS)
@@ -124,8 +122,8 @@ def post_session(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@blueprint.route("/sessions/<uuid:session_id>", methods=["DELETE"])
-@blueprint.doc(security=_SIGNED, parameters=HEADERS)
+@blueprint.route("/sessions/<uuid:session_id>", methods=["DELETE"], parameters=HEADERS)
+@blueprint.doc(security=_SIGNED)
 @blueprint.response(204)
 @blueprint.problems(*_PROBLEMS, Code.NOT_FOUND)
 def delete_session(session_id: UUID) -> None:
@@ -136,8 +134,8 @@ def delete_session(session_id: UUID) -> None:
             raise ServiceError(Code.NOT_FOUND, "You have no open session of this id.")
 
 
-@blueprint.route("/players/<player>/deposits", methods=["POST"])
-@blueprint.doc(security=_SIGNED, parameters=[IDEMPOTENCY_KEY, *HEADERS])
+@blueprint.route("/players/<player>/deposits", methods=["POST"], parameters=[IDEMPOTENCY_KEY, *HEADERS])
+@blueprint.doc(security=_SIGNED)
 @blueprint.arguments(MovementRequest)
 @blueprint.response(201, MovementSchema)
 @blueprint.problems(
@@ -153,8 +151,8 @@ def post_deposit(body: dict[str, Any], player: str) -> Response:
     return _move(Direction.DEPOSIT, body, player)
 
 
-@blueprint.route("/players/<player>/withdrawals", methods=["POST"])
-@blueprint.doc(security=_SIGNED, parameters=[IDEMPOTENCY_KEY, *HEADERS])
+@blueprint.route("/players/<player>/withdrawals", methods=["POST"], parameters=[IDEMPOTENCY_KEY, *HEADERS])
+@blueprint.doc(security=_SIGNED)
 @blueprint.arguments(MovementRequest)
 @blueprint.response(201, MovementSchema)
 @blueprint.problems(
@@ -170,8 +168,8 @@ def post_withdrawal(body: dict[str, Any], player: str) -> Response:
     return _move(Direction.WITHDRAWAL, body, player)
 
 
-@blueprint.route("/players/<player>/balance")
-@blueprint.doc(security=_SIGNED, parameters=HEADERS)
+@blueprint.route("/players/<player>/balance", parameters=HEADERS)
+@blueprint.doc(security=_SIGNED)
 @blueprint.arguments(BalanceQuery, location="query")
 @blueprint.response(200, BalanceSchema)
 @blueprint.problems(Code.INVALID, *_PROBLEMS)
@@ -189,9 +187,9 @@ def get_balance(query: dict[str, Any], player: str) -> dict[str, Any]:
 
 
 def _move(direction: Direction, body: dict[str, Any], player: str) -> Response:
-    wanted = Request.of(idempotency_key(), "POST", request.path, body)
     if errors := SessionRequest(only=["player"]).validate({"player": player}):
         raise ServiceError(Code.INVALID, "The player's name will not do.", errors=errors)
+    wanted = Request.of(idempotency_key(), "POST", request.path, body)
     with service().database.connection() as conn:
         operator = signing_caller(conn)
         answer = move(

@@ -40,7 +40,7 @@ IDEMPOTENCY_KEY: Final = {
     "name": "Idempotency-Key",
     "required": True,
     "description": "Names this request, so that sending it again repeats the first answer.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"},
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x20-\x7e]+$"},
 }
 _SESSION: Final[list[dict[str, list[str]]]] = [{"session": []}]
 _READING: Final = (Code.UNAUTHENTICATED, Code.BUSY, Code.DATABASE_UNAVAILABLE)
@@ -108,9 +108,10 @@ def session() -> dict[str, Any]:
 )
 def open_round(body: dict[str, Any]) -> Response:
     """Stake an Ante, and a Pair Bonus if wanted; get three cards and a decision to take."""
+    wanted = Request.of(idempotency_key(), "POST", "/v1/rounds", body)
     ask = opening.Ask(
         token=bearer_token(),
-        request=Request.of(idempotency_key(), "POST", "/v1/rounds", body),
+        request=wanted,
         stakes=Stakes(body["ante_minor"], body.get("pair_bonus_minor", 0)),
         game=body.get("game"),
     )
@@ -125,9 +126,10 @@ def open_round(body: dict[str, Any]) -> Response:
 @blueprint.problems(*_MOVING, Code.ROUND_NOT_FOUND, Code.ALREADY_DECIDED)
 def decide(body: dict[str, Any], round_id: UUID) -> Response:
     """Play, staking the Play wager, or fold; the round is settled and paid."""
+    wanted = Request.of(idempotency_key(), "POST", f"/v1/rounds/{round_id}/decision", body)
     ask = deciding.Ask(
         token=bearer_token(),
-        request=Request.of(idempotency_key(), "POST", f"/v1/rounds/{round_id}/decision", body),
+        request=wanted,
         round_id=round_id,
         decision=Decision(body["decision"]),
     )

@@ -18,6 +18,7 @@ from werkzeug.exceptions import HTTPException
 from casino_brag.errors import MEANINGS, Code, Meaning, ServiceError
 from casino_brag.sealing import SealBroken
 from casino_brag.web.api import strict_json
+from casino_brag.web.requests import body
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -55,7 +56,7 @@ def problem(
 ) -> Response:
     """The answer for an error."""
     meaning: Meaning = MEANINGS[code]
-    body: dict[str, Any] = {
+    details: dict[str, Any] = {
         "type": f"/docs/problems#{code.value}",
         "title": meaning.title,
         "status": meaning.status,
@@ -64,9 +65,9 @@ def problem(
         "retryable": meaning.retryable,
     }
     if errors:
-        body["errors"] = errors
+        details["errors"] = errors
     g.problem = code.value
-    response = Response(json.dumps(body), status=meaning.status, content_type=MEDIA_TYPE)
+    response = Response(json.dumps(details), status=meaning.status, content_type=MEDIA_TYPE)
     if retry_after_seconds is not None:
         response.headers["Retry-After"] = str(retry_after_seconds)
     if meaning.status == HTTPStatus.UNAUTHORIZED:
@@ -137,11 +138,12 @@ class StrictParser(FlaskParser):
 
     def load_json(self, req: Any, schema: ma.Schema) -> Any:
         """The body, which must say that it is JSON."""
+        content = body()
         if not req.is_json:
             raise ServiceError(
                 Code.UNSUPPORTED_MEDIA_TYPE, "Send the body as JSON: Content-Type: application/json."
             )
-        return strict_json.loads(req.get_data(cache=True))
+        return strict_json.loads(content)
 
 
 class StrictBlueprint(Blueprint):  # type: ignore[misc]

@@ -7,7 +7,7 @@ from marshmallow import fields
 
 from casino_brag.game.hands import Category
 from casino_brag.game.settlement import Decision, Reason, Result, Spot
-from casino_brag.web.api.fields import amount_minor, one_of
+from casino_brag.web.api.fields import amount_minor, one_of, printable
 
 
 class RoundQuery(ma.Schema):
@@ -22,9 +22,8 @@ class OpenRoundRequest(ma.Schema):
 
     ante_minor = amount_minor(least=1, required=True, description="The Ante.")
     pair_bonus_minor = amount_minor(description="The Pair Bonus; absent or 0 when it is not staked.")
-    game = fields.String(
-        validate=ma.validate.Length(1, 64),
-        metadata={"description": "The game; needed when the session is for no game in particular."},
+    game = printable(
+        64, metadata={"description": "The game; needed when the session is for no game in particular."}
     )
 
 

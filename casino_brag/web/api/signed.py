@@ -12,6 +12,7 @@ from flask import request
 from casino_brag.catalogue.operators import SigningOperator, signing_operator, take_nonce
 from casino_brag.catalogue.signing import ACCEPTED_SECONDS, matches, signature
 from casino_brag.errors import Code, ServiceError
+from casino_brag.web.requests import body
 from casino_brag.web.service import service
 
 _NONCE: Final = re.compile(r"[\x21-\x7e]{16,64}")
@@ -50,7 +51,7 @@ def signing_caller(conn: psycopg.Connection[Any]) -> SigningOperator:
         _target(),
         timestamp,
         nonce,
-        request.get_data(cache=True),
+        body(),
     )
     if not matches(request.headers.get("X-Signature", ""), expected):
         raise ServiceError(
