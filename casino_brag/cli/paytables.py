@@ -37,10 +37,10 @@ def publish(directory: Path, data_dir: Path) -> None:
     for found in published:
         if found.version is not None:
             click.echo(f"{found.game}: version {found.version}{' is new' if found.changed else ''}")
-    sys.exit(0 if report_problems(published) else 1)
+    sys.exit(0 if report_problems(published, directory) else 1)
 
 
-def report_problems(published: list[Published]) -> bool:
+def report_problems(published: list[Published], directory: Path) -> bool:
     """Says what closed a game, on the error stream; true when every game is open."""
     for found in published:
         if found.problems:
@@ -48,5 +48,7 @@ def report_problems(published: list[Published]) -> bool:
             for problem in found.problems:
                 click.echo(f"  {problem}", err=True)
     if not any(found.version is not None for found in published):
-        click.echo("No game is open: mend the paytables and publish them.", err=True)
+        click.echo(
+            f"No game is open: put paytables that will do into {directory} and publish them.", err=True
+        )
     return bool(published) and all(found.version is not None for found in published)

@@ -39,7 +39,7 @@ def serve(host: str, port: int, workers: int, directory: Path, data_dir: Path) -
         keys = seal_keys(data_dir)
         with owner_connection(addresses) as conn:
             started = _set_up(conn, Sealer(keys), directory)
-        report_problems(started.published)
+        report_problems(started.published, directory)
         config = read_config(database_url=addresses.app, seal_keys=keys)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         _Server(config, address, workers, _greeting(address, started)).run()

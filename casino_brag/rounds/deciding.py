@@ -70,7 +70,8 @@ def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> lis
             AS ask (token_hash, idempotency_key, round_id, item)
         LEFT JOIN caller USING (token_hash)
         LEFT JOIN answer AS known USING (operator_id, player_id, idempotency_key)
-        LEFT JOIN round ON round.round_id = ask.round_id AND round.player_id = caller.player_id
+        LEFT JOIN round ON round.round_id = ask.round_id
+            AND (round.player_id, round.mode) = (caller.player_id, caller.mode)
         ORDER BY ask.item
         """,
         [[ask.token for ask in asks], [ask.request.key for ask in asks], [ask.round_id for ask in asks]],

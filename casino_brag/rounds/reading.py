@@ -29,7 +29,8 @@ def read_round(conn: psycopg.Connection[Any], house: House, token: bytes, round_
     """
     caller = read_caller(conn, token)
     row = conn.execute(
-        "SELECT round.* FROM round WHERE round_id = %s AND player_id = %s", [round_id, caller.player_id]
+        "SELECT round.* FROM round WHERE round_id = %s AND player_id = %s AND mode = %s",
+        [round_id, caller.player_id, caller.mode],
     ).fetchone()
     found = None if row is None else Round.from_columns(row)
     if found is None:
@@ -55,10 +56,11 @@ def list_rounds(
 
 
 def open_rounds(conn: psycopg.Connection[Any], house: House, caller: Caller) -> list[dict[str, Any]]:
-    """The caller's rounds that wait for a decision: at most one in each game, on whatever session it began."""
+    """The rounds of the session's mode and game that wait for a decision, on whatever session they began."""
     rows = conn.execute(
-        "SELECT round.* FROM round WHERE player_id = %s AND mode = %s AND state = ANY (%s) ORDER BY round_id",
-        [caller.player_id, caller.mode, list(OPEN_STATES)],
+        "SELECT round.* FROM round WHERE player_id = %s AND mode = %s AND state = ANY (%s)"
+        " AND (%s::text IS NULL OR game = %s) ORDER BY round_id",
+        [caller.player_id, caller.mode, list(OPEN_STATES), caller.session_game, caller.session_game],
     ).fetchall()
     return [_seen(conn, house, found) for row in rows if (found := Round.from_columns(row)) is not None]
 

@@ -10,8 +10,6 @@ from casino_brag.web.api import register
 from casino_brag.web.logs import configure
 from casino_brag.web.service import EXTENSION, Service
 
-BODY_BYTES_MAX = 64 * 1024
-
 
 def create_app(config: Config | None = None) -> Flask:
     """The application; its configuration is the environment's unless one is given.
@@ -23,7 +21,7 @@ def create_app(config: Config | None = None) -> Flask:
     app = Flask("casino_brag.web", static_folder=None)
     app.url_map.merge_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.config["MAX_CONTENT_LENGTH"] = BODY_BYTES_MAX
+    app.config["MAX_CONTENT_LENGTH"] = requests.BODY_BYTES_MAX
     app.extensions[EXTENSION] = Service.of(config)
     requests.watch(app)
     rate.limit(app, config.rate_per_second)

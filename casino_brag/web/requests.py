@@ -13,6 +13,8 @@ from gunicorn.http.errors import ParseException
 from casino_brag.errors import Code, ServiceError
 from casino_brag.ids import uuid7
 
+BODY_BYTES_MAX: Final = 64 * 1024
+
 _REQUEST_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-[0-9a-f]{2}")
 
@@ -35,11 +37,15 @@ def watch(app: Flask) -> None:
 
 
 def body() -> bytes:
-    """This request's body; `malformed_request` when it cannot be read to its end."""
+    """This request's body, of at most `BODY_BYTES_MAX`; `malformed_request` when it cannot be read to its end."""
     try:
-        return request.get_data(cache=True)
+        content = request.get_data(cache=True)
     except (OSError, ParseException) as broken:
         raise ServiceError(Code.MALFORMED_REQUEST, "The body could not be read to its end.") from broken
+    # A length that is announced was checked; of a body in chunks Flask reads so much and no more.
+    if request.content_length is None and len(content) >= BODY_BYTES_MAX:
+        raise ServiceError(Code.BODY_TOO_LARGE, "A body has less than 64 KiB.")
+    return content
 
 
 def _begin() -> None:

@@ -36,12 +36,12 @@ class WholeNumber(ma.fields.Integer):
         return value
 
 
-def amount_minor(*, least: int = 0, required: bool = False, description: str = "") -> WholeNumber:
+def amount_minor(*, least: int = 0, description: str = "", **kwargs: Any) -> WholeNumber:
     """An amount of a request, in minor units."""
     return WholeNumber(
-        required=required,
         validate=Range(least, AMOUNT_MAX_MINOR, error="Give a whole number of minor units, {min} to {max}."),
         metadata={"description": description, "format": "int64"},
+        **kwargs,
     )
 
 

@@ -52,8 +52,10 @@ class SessionRequest(ma.Schema):
         validate=Whole(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", error="Give a language tag."),
     )
     test = fields.Boolean(load_default=False, truthy={True}, falsy={False})
-    return_url = fields.Url(
-        schemes={"http", "https"}, require_tld=False, validate=ma.validate.Length(max=1024)
+    return_url = fields.String(
+        validate=Whole(
+            r"^https?://[\x21-\x7e]{1,1016}$", error="Give an http or https address of visible ASCII."
+        ),
     )
 
 
@@ -175,6 +177,7 @@ def post_withdrawal(body: dict[str, Any], player: str) -> Response:
 @blueprint.problems(Code.INVALID, *_PROBLEMS)
 def get_balance(query: dict[str, Any], player: str) -> dict[str, Any]:
     """What a player's account holds."""
+    _check_name(player)
     with service().database.connection() as conn:
         operator = signing_caller(conn)
         held = balance_minor(conn, operator.operator_id, player, query["currency"])
@@ -187,8 +190,7 @@ def get_balance(query: dict[str, Any], player: str) -> dict[str, Any]:
 
 
 def _move(direction: Direction, body: dict[str, Any], player: str) -> Response:
-    if errors := SessionRequest(only=["player"]).validate({"player": player}):
-        raise ServiceError(Code.INVALID, "The player's name will not do.", errors=errors)
+    _check_name(player)
     wanted = Request.of(idempotency_key(), "POST", request.path, body)
     with service().database.connection() as conn:
         operator = signing_caller(conn)
@@ -204,3 +206,8 @@ def _move(direction: Direction, body: dict[str, Any], player: str) -> Response:
             now=operator.read_at,
         )
     return answered(answer)
+
+
+def _check_name(player: str) -> None:
+    if errors := SessionRequest(only=["player"]).validate({"player": player}):
+        raise ServiceError(Code.INVALID, "The player's name will not do.", errors=errors)

@@ -32,7 +32,7 @@ blueprint = StrictBlueprint(
     "player", "player", url_prefix="/v1", description="A player's session and rounds."
 )
 
-_TOKEN: Final = re.compile(r"Bearer ([A-Za-z0-9_-]{43})")
+_TOKEN: Final = re.compile(r"(?i:bearer) ([A-Za-z0-9_-]{43})")
 _KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
 
 IDEMPOTENCY_KEY: Final = {
@@ -112,7 +112,7 @@ def open_round(body: dict[str, Any]) -> Response:
     ask = opening.Ask(
         token=bearer_token(),
         request=wanted,
-        stakes=Stakes(body["ante_minor"], body.get("pair_bonus_minor", 0)),
+        stakes=Stakes(body["ante_minor"], body["pair_bonus_minor"]),
         game=body.get("game"),
     )
     with service().database.connection() as conn:

@@ -21,7 +21,9 @@ class OpenRoundRequest(ma.Schema):
     """What a player stakes."""
 
     ante_minor = amount_minor(least=1, required=True, description="The Ante.")
-    pair_bonus_minor = amount_minor(description="The Pair Bonus; absent or 0 when it is not staked.")
+    pair_bonus_minor = amount_minor(
+        load_default=0, description="The Pair Bonus; absent or 0 when it is not staked."
+    )
     game = printable(
         64, metadata={"description": "The game; needed when the session is for no game in particular."}
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import psycopg
@@ -58,13 +58,13 @@ def signing_caller(conn: psycopg.Connection[Any]) -> SigningOperator:
             Code.SIGNATURE_INVALID,
             "Sign method, path with query, timestamp, nonce and the body's SHA-256; see docs.",
         )
-    signed_at = datetime.fromtimestamp(int(timestamp), UTC)
-    if abs(operator.read_at - signed_at) > timedelta(seconds=ACCEPTED_SECONDS):
+    if abs(operator.read_at.timestamp() - int(timestamp)) > ACCEPTED_SECONDS:
         raise ServiceError(
             Code.SIGNATURE_INVALID,
             f"The timestamp is more than {ACCEPTED_SECONDS} s from our clock. Set the clock and sign again.",
         )
-    if not take_nonce(conn, operator.operator_id, nonce, signed_at + timedelta(seconds=ACCEPTED_SECONDS + 1)):
+    accepted_until = datetime.fromtimestamp(int(timestamp) + ACCEPTED_SECONDS + 1, UTC)
+    if not take_nonce(conn, operator.operator_id, nonce, accepted_until):
         raise ServiceError(Code.NONCE_REUSED, "This nonce was used before. Sign again with a new one.")
     return operator
 
