@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 bind = os.environ.get("CASINO_BRAG_BIND", "127.0.0.1:8080")
 workers = int(os.environ.get("CASINO_BRAG_WORKERS", str(len(os.sched_getaffinity(0)))))
@@ -20,5 +23,10 @@ control_socket_disable = True
 
 
 def post_worker_init(worker: object) -> None:
-    """Leaves Ctrl-C, which a terminal sends to every process, to the master: it lets running requests finish."""
+    """Ends a worker as it should end: drained, and not without its master.
+
+    Ctrl-C, which a terminal sends to every process, is left to the master, who lets running requests finish.  A
+    worker whose master was killed gets a SIGTERM from the kernel, or it would keep the port from the next one.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
