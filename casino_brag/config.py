@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -39,6 +40,15 @@ class Config:
     rate_per_second: int = 200
 
 
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What gunicorn needs to know: where to listen, and how many workers of how many threads."""
+
+    bind: str
+    workers: int
+    threads: int
+
+
 def read_config(*, database_url: str | None = None, seal_keys: Mapping[str, bytes] | None = None) -> Config:
     """The configuration of the environment; what is given here stands in for the environment's.
 
@@ -46,14 +56,36 @@ def read_config(*, database_url: str | None = None, seal_keys: Mapping[str, byte
     """
     env = Env()
     log_format = "console" if sys.stdout.isatty() else "json"
-    try:
+    with _named_when_wrong():
         return Config(
             database_url=database_url or env.str("DATABASE_URL"),
             seal_keys=seal_keys or parse_seal_keys(env.str("CASINO_BRAG_SEAL_KEYS")),
             log_format=env.str("CASINO_BRAG_LOG_FORMAT", log_format, validate=OneOf(["json", "console"])),
-            pool_size=env.int("CASINO_BRAG_POOL_SIZE", 8, validate=Range(1, 128)),
+            pool_size=_pool_size(env),
             rate_per_second=env.int("CASINO_BRAG_RATE_PER_SECOND", 200, validate=Range(0, 100_000)),
         )
+
+
+def read_server_settings() -> ServerSettings:
+    """gunicorn's settings in the environment; `SetUpError` names the variable that is wrong."""
+    env = Env()
+    with _named_when_wrong():
+        return ServerSettings(
+            bind=env.str("CASINO_BRAG_BIND", "127.0.0.1:8080"),
+            workers=env.int("CASINO_BRAG_WORKERS", len(os.sched_getaffinity(0)), validate=Range(1, 64)),
+            threads=_pool_size(env),
+        )
+
+
+def _pool_size(env: Env) -> int:
+    # A thread holds one connection at most, so there are as many of the one as of the other.
+    return int(env.int("CASINO_BRAG_POOL_SIZE", 8, validate=Range(1, 128)))
+
+
+@contextmanager
+def _named_when_wrong() -> Iterator[None]:
+    try:
+        yield
     except EnvError as wrong:
         raise SetUpError(str(wrong)) from wrong
 
@@ -69,7 +101,7 @@ def parse_seal_keys(text: str) -> Mapping[str, bytes]:
         key_id, colon, encoded = part.strip().partition(":")
         try:
             key = base64.b64decode(encoded, validate=True)
-        except binascii.Error:
+        except ValueError:
             key = b""
         if not (key_id and colon and len(key) == 32) or key_id in keys:
             raise SetUpError("CASINO_BRAG_SEAL_KEYS is a list of id:base64, each of 32 bytes, each id once")

@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 class Code(StrEnum):
     """The closed set of problem codes, in order of precedence."""
 
+    RATE_LIMITED = "rate_limited"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     NOT_ACCEPTABLE = "not_acceptable"
-    RATE_LIMITED = "rate_limited"
     BODY_TOO_LARGE = "body_too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     MALFORMED_REQUEST = "malformed_request"
@@ -60,10 +60,10 @@ class Meaning(NamedTuple):
 
 
 MEANINGS: Final[Mapping[Code, Meaning]] = {
+    Code.RATE_LIMITED: Meaning(429, "Too many requests", True, 1),
     Code.NOT_FOUND: Meaning(404, "There is nothing at this address"),
     Code.METHOD_NOT_ALLOWED: Meaning(405, "This address does not take that method"),
     Code.NOT_ACCEPTABLE: Meaning(406, "The answer has no form the request accepts"),
-    Code.RATE_LIMITED: Meaning(429, "Too many requests", True, 1),
     Code.BODY_TOO_LARGE: Meaning(413, "The request body is too large"),
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, "The body must be JSON"),
     Code.MALFORMED_REQUEST: Meaning(400, "The request could not be read"),

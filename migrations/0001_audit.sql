@@ -6,12 +6,16 @@
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'casino_brag_app') THEN
-        CREATE ROLE casino_brag_app NOLOGIN;
-    END IF;
-    -- Who migrates may also work as the application: a first run uses one address for both.
-    IF NOT pg_has_role('casino_brag_app', 'MEMBER') AND (SELECT rolcreaterole FROM pg_roles WHERE rolname = current_user)
-    THEN
-        EXECUTE format('GRANT casino_brag_app TO %I', current_user);
+        BEGIN
+            CREATE ROLE casino_brag_app NOLOGIN;
+        EXCEPTION WHEN insufficient_privilege THEN
+            RAISE EXCEPTION 'have an administrator run: CREATE ROLE casino_brag_app NOLOGIN; '
+                'GRANT casino_brag_app TO %', current_user;
+        END;
+        -- Who migrates may also work as the application: a first run uses one address for both.
+        IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+            EXECUTE format('GRANT casino_brag_app TO %I', current_user);
+        END IF;
     END IF;
 END
 $$;

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.inprocess import app_house  # noqa: F401 - a fixture
 from tests.running import RunningService
 
 

@@ -5,25 +5,32 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import requests
 
 from casino_brag.catalogue.signing import signature
 from casino_brag.db.embedded import EmbeddedServer, Role
+from casino_brag.errors import MEANINGS, Code
+from tests.books import broken_laws
 
 START_SECONDS = 60
 CALL_SECONDS = 30
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -58,6 +65,22 @@ class Player:
 
     def balance_minor(self) -> int:
         return int(self.get("/v1/session").json()["balance_minor"])
+
+    def again(self) -> Player:
+        """The same session over a connection of its own, which is open already."""
+        twin = Player(self.base, self.token)
+        twin.get("/healthz")
+        return twin
+
+    def send_only(self, path: str, body: Any, key: str) -> socket.socket:
+        """Sends a request and leaves its answer to the caller, who closes the connection."""
+        sent = json.dumps(body).encode()
+        host, port = self.base.removeprefix("http://").split(":")
+        lines = [f"POST {path} HTTP/1.1", f"Host: {host}", f"Content-Length: {len(sent)}"]
+        lines += [f"{name}: {value}" for name, value in self.headers(key).items()]
+        connection = socket.create_connection((host, int(port)), timeout=CALL_SECONDS)
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + sent)
+        return connection
 
 
 @dataclass
@@ -95,7 +118,12 @@ class Operator:
         )
 
     def open_session(self, **wanted: Any) -> requests.Response:
-        defaults = {"player": secrets.token_hex(6), "currency": "GBP", "mode": "demo", "game": "three-card-brag"}
+        defaults = {
+            "player": secrets.token_hex(6),
+            "currency": "GBP",
+            "mode": "demo",
+            "game": "three-card-brag",
+        }
         return self.send("POST", "/v1/operator/sessions", defaults | wanted)
 
     def player(self, **wanted: Any) -> Player:
@@ -104,10 +132,27 @@ class Operator:
         assert answer.status_code == 201, answer.text
         return Player(self.base, answer.json()["token"])
 
-    def deposit(self, player: str, amount_minor: int, currency: str = "GBP", key: str = "") -> requests.Response:
+    def player_of_any_game(self) -> Player:
+        """A new player's session that is for no game in particular."""
+        wanted = {"player": secrets.token_hex(6), "currency": "GBP", "mode": "demo"}
+        return Player(self.base, self.send("POST", "/v1/operator/sessions", wanted).json()["token"])
+
+    def deposit(
+        self, player: str, amount_minor: int, currency: str = "GBP", key: str = ""
+    ) -> requests.Response:
         return self.send(
             "POST",
             f"/v1/operator/players/{player}/deposits",
+            {"amount_minor": amount_minor, "currency": currency},
+            headers={"Idempotency-Key": key or secrets.token_hex(8)},
+        )
+
+    def withdraw(
+        self, player: str, amount_minor: int, currency: str = "GBP", key: str = ""
+    ) -> requests.Response:
+        return self.send(
+            "POST",
+            f"/v1/operator/players/{player}/withdrawals",
             {"amount_minor": amount_minor, "currency": currency},
             headers={"Idempotency-Key": key or secrets.token_hex(8)},
         )
@@ -122,7 +167,9 @@ class Operator:
 class RunningService:
     """A service in a process of its own, on the embedded database of a directory of its own."""
 
-    def __init__(self, data_dir: Path, *, workers: int, paytables: Path | None, environment: dict[str, str]) -> None:
+    def __init__(
+        self, data_dir: Path, *, workers: int, paytables: Path | None, environment: dict[str, str]
+    ) -> None:
         self.data_dir = data_dir
         self._workers = workers
         self._paytables = paytables
@@ -141,17 +188,21 @@ class RunningService:
         workers: int = 2,
         paytables: Path | None = None,
         environment: dict[str, str] | None = None,
+        bindir: Path | None = None,
     ) -> Iterator[RunningService]:
         """Runs until the block ends; the service and its database are stopped then, whatever happened."""
         running = cls(directory / "data", workers=workers, paytables=paytables, environment=environment or {})
         # Holding on to the database keeps its data readable when the service is killed, and stops it at the end.
-        with EmbeddedServer.attach(running.data_dir) as server:
-            running.server = server
-            running.launch()
-            try:
-                yield running
-            finally:
-                running.stop()
+        try:
+            with EmbeddedServer.attach(running.data_dir, bindir=bindir) as server:
+                running.server = server
+                running.launch()
+                try:
+                    yield running
+                finally:
+                    running.stop()
+        finally:
+            forget(running.data_dir)
 
     server: EmbeddedServer
 
@@ -163,7 +214,11 @@ class RunningService:
             command += ["--paytables", str(self._paytables)]
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=os.environ | self._environment,
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=os.environ | self._environment,
                 start_new_session=True,
             )
         self.wait_until_it_answers("/readyz" if self._paytables is None else "/healthz")
@@ -205,7 +260,14 @@ class RunningService:
 
     def operator(self, name: str | None = None, *extra: str) -> Operator:
         """A new operator, added by the command."""
-        command = [sys.executable, "-m", "casino_brag", "operator", "add", name or "op-" + secrets.token_hex(4)]
+        command = [
+            sys.executable,
+            "-m",
+            "casino_brag",
+            "operator",
+            "add",
+            name or "op-" + secrets.token_hex(4),
+        ]
         command += ["--json", "--data-dir", str(self.data_dir), *extra]
         printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
         made = json.loads(printed)
@@ -217,9 +279,95 @@ class RunningService:
         with psycopg.connect(self.server.url(role), autocommit=True) as conn:
             yield conn
 
+    def broken_laws(self) -> dict[str, list[Any]]:
+        """The laws of the books that do not hold now."""
+        with self.connect() as conn:
+            return broken_laws(conn)
+
+    @contextmanager
+    def held_up(self, player: Player) -> Iterator[Callable[[int], None]]:
+        """Keeps a player's money from being moved for the length of the block, which may last 5 s at most.
+
+        What is given waits until so many requests have read all they need and want to write.
+        """
+        find = "SELECT FROM player JOIN session USING (player_id) WHERE token_hash = sha256(%s) FOR UPDATE OF player"
+        with self.connect() as holder, self.connect() as watcher, holder.transaction():
+            holder.execute(find, [player.token.encode()])
+
+            def wait_for(requests_waiting: int) -> None:
+                deadline = time.monotonic() + 3
+                while time.monotonic() < deadline:
+                    found = watcher.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
+                    if found is not None and found[0] >= requests_waiting:
+                        return
+                    time.sleep(0.01)
+                raise AssertionError(f"fewer than {requests_waiting} requests came to wait")
+
+            yield wait_for
+
+    def piled_up(self, player: Player, calls: Sequence[Callable[[], T]]) -> list[T]:
+        """Makes calls about a player at the same instant, and lets them write when many have read."""
+        with ThreadPoolExecutor(1) as pool:
+            with self.held_up(player) as wait_for:
+                answers = pool.submit(together, calls)
+                wait_for(min(len(calls), 8))  # all threads of a worker, if one should have got them all
+            return answers.result()
+
+    def command(self, *arguments: str) -> str:
+        """What a command of this installation prints; it has to succeed."""
+        command = [sys.executable, "-m", "casino_brag", *arguments, "--data-dir", str(self.data_dir)]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def forget(data_dir: Path) -> None:
+    """Removes a stopped server's cluster that had to be kept outside its data directory."""
+    cluster = data_dir / "postgres"
+    if cluster.is_symlink():
+        shutil.rmtree(cluster.resolve().parent)
+
 
 def free_port() -> int:
     """A port of the loopback interface that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def together(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Makes all calls at the same instant, each in a thread of its own; what they return, in their order."""
+    barrier = threading.Barrier(len(calls))
+
+    def make(call: Callable[[], T]) -> T:
+        barrier.wait(timeout=CALL_SECONDS)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(make, calls))
+
+
+def code_of(answer: requests.Response) -> str:
+    """The code of a problem, which has to be a whole one: documented, and without a word about our insides."""
+    assert answer.headers["Content-Type"] == "application/problem+json", answer.text
+    problem = answer.json()
+    meaning = MEANINGS[Code(problem["code"])]
+    expected = {
+        "type": f"/docs/problems#{problem['code']}",
+        "title": meaning.title,
+        "status": meaning.status,
+        "retryable": meaning.retryable,
+    }
+    assert expected.items() <= problem.items()
+    assert answer.status_code == meaning.status
+    assert ("Retry-After" in answer.headers) == (meaning.retry_after_seconds is not None)
+    for inside in (
+        "SELECT",
+        "INSERT",
+        "psycopg",
+        "Traceback",
+        "constraint",
+        "relation",
+        "violates",
+        'File "',
+    ):
+        assert inside not in answer.text
+    return str(problem["code"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -12,7 +13,7 @@ import psycopg
 from casino_brag.catalogue.paytables import PaytableVersion, Shelf
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
-from casino_brag.game.paytable import Paytable
+from casino_brag.game.paytable import PAYOUT_MAX_MINOR, Paytable
 from casino_brag.game.rules import Limits, StakeRange, pays_document
 from casino_brag.game.rules_text import rules_in_words
 from casino_brag.game.settlement import Stakes, maximum_payout_minor
@@ -30,8 +31,15 @@ _OFFERED: Final = """
 
 
 def published_games(conn: psycopg.Connection[Any], shelf: Shelf) -> list[dict[str, Any]]:
-    """All games that have a version, those that are disabled at present too."""
-    return [_described(conn, shelf, *row) for row in conn.execute(_OFFERED, [None, None]).fetchall()]
+    """All games that have a version, those that are disabled at present too.
+
+    A game whose version was altered is left out, so that it takes no other with it; by itself it says why.
+    """
+    listed = []
+    for row in conn.execute(_OFFERED, [None, None]).fetchall():
+        with suppress(ServiceError):
+            listed.append(_described(conn, shelf, *row))
+    return listed
 
 
 def published_game(conn: psycopg.Connection[Any], shelf: Shelf, game: str) -> dict[str, Any]:
@@ -48,9 +56,10 @@ def limits_in(
     """The limits in a currency of each game that is enabled and offers it; of one game when it is named."""
     offered = {}
     for name, state, version_id, _ in conn.execute(_OFFERED, [game, game]).fetchall():
-        paytable = shelf.version(conn, version_id).paytable
-        if state == "enabled" and currency in paytable.limits:
-            offered[name] = _limits(paytable, paytable.limits[currency])
+        with suppress(ServiceError):
+            paytable = shelf.version(conn, version_id).paytable
+            if state == "enabled" and currency in paytable.limits:
+                offered[name] = _limits(paytable, paytable.limits[currency])
     return offered
 
 
@@ -95,7 +104,7 @@ def _limits(paytable: Paytable, limits: Limits) -> dict[str, Any]:
         "ante": _range(limits.ante),
         "pair_bonus": None if limits.pair_bonus is None else _range(limits.pair_bonus),
         "payout_max_minor": limits.payout_max_minor,
-        "maximum_win_minor": min(possible, limits.payout_max_minor or possible),
+        "maximum_win_minor": min(possible, limits.payout_max_minor or PAYOUT_MAX_MINOR, PAYOUT_MAX_MINOR),
     }
 
 

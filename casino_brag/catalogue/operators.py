@@ -21,7 +21,8 @@ from casino_brag.sealing import Sealer
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _URL: Final = re.compile(r"https?://[\x21-\x7e]{1,1000}")
-_ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,255}")
+_ORIGIN: Final = re.compile(r"https?://[a-z0-9.\-\[\]:]{1,255}")
+_PORTS_LEFT_OUT: Final = {"http": ":80", "https": ":443"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,10 @@ def add_operator(
             f"{name!r} is no operator's name: use 1 to 63 lower-case letters, digits and hyphens."
         )
     for origin in origins:
-        if not _ORIGIN.fullmatch(origin):
+        if not _ORIGIN.fullmatch(origin) or origin.endswith(_PORTS_LEFT_OUT[origin.partition(":")[0]]):
             raise SetUpError(
-                f"{origin!r} is no web origin: write scheme, host and port, as https://play.example.com"
+                f"{origin!r} is no web origin as browsers send it: write scheme, host in lower case, and a port "
+                "only where it is not the scheme's own, as https://play.example.com"
             )
     if launch_url is not None and not _URL.fullmatch(launch_url):
         raise SetUpError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -23,6 +24,8 @@ from casino_brag.game.paytable import Paytable
 from casino_brag.game.paytable_file import PaytableError, Problem, key_lines
 from casino_brag.ids import uuid7
 from casino_brag.odds.returns import main_game, pair_bonus_game, player_favouring
+
+_GAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 VERSIONS_KEPT: Final = 256
 """How many versions a process keeps in memory."""
@@ -108,6 +111,9 @@ def publish_directory(conn: psycopg.Connection[Any], directory: Path, *, actor: 
 
 def publish(conn: psycopg.Connection[Any], file: Path, *, actor: str) -> Published:
     """Makes a file's content the active version of its game, or closes the game when the file will not do."""
+    if not _GAME.fullmatch(file.stem):
+        unnamed = f"{str(file)!a}: a paytable's file is named after its game, as three-card-brag.toml"
+        return Published(ascii(file.stem), None, (unnamed,), changed=False)
     try:
         paytable = Paytable.load(file)
         _refuse_to_favour_players(file, paytable)

@@ -60,7 +60,9 @@ def db() -> None:
 
 
 @db.command()
-@click.option("--role", type=click.Choice([*Role]), default=Role.APP.value, show_default=True)
+@click.option(
+    "--role", type=click.Choice([role.value for role in Role]), default=Role.APP.value, show_default=True
+)
 @data_dir_option
 def url(role: str, data_dir: Path) -> None:
     """Print the database's address, for psql and other tools.

@@ -14,8 +14,9 @@ from typing import Any
 import click
 import psycopg
 
-from casino_brag.config import parse_seal_keys
+from casino_brag.config import parse_seal_keys, shipped
 from casino_brag.db.embedded import EmbeddedServer, Role
+from casino_brag.db.migrations import read_migrations, verify
 from casino_brag.errors import SetUpError
 
 
@@ -70,6 +71,14 @@ def owner_connection(addresses: Addresses) -> Iterator[psycopg.Connection[Any]]:
         yield conn
 
 
+@contextmanager
+def migrated_connection(addresses: Addresses) -> Iterator[psycopg.Connection[Any]]:
+    """The same, to a schema that is what this version expects."""
+    with owner_connection(addresses) as conn:
+        verify(conn, read_migrations(shipped("migrations")))
+        yield conn
+
+
 def seal_keys(data_dir: Path) -> Mapping[str, bytes]:
     """The keys of ``CASINO_BRAG_SEAL_KEYS``, else those of the data directory, which are made on first use."""
     if given := os.environ.get("CASINO_BRAG_SEAL_KEYS"):
@@ -78,7 +87,9 @@ def seal_keys(data_dir: Path) -> Mapping[str, bytes]:
     try:
         if not file.exists():
             _make_seal_keys(file)
-        return parse_seal_keys(file.read_text().strip())
+        return parse_seal_keys(file.read_text(encoding="ascii").strip())
+    except (SetUpError, UnicodeDecodeError) as damaged:
+        raise SetUpError(f"{file} is damaged: restore the seal's keys from a backup.") from damaged
     except OSError as failure:
         raise SetUpError(
             f"The seal's keys in {file} cannot be read or made: {failure.strerror}."

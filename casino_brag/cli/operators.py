@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from casino_brag.catalogue.operators import Credentials, add_operator, rotate_key
-from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys
+from casino_brag.cli.installation import data_dir_option, database, migrated_connection, seal_keys
 from casino_brag.sealing import Sealer
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="For machines.")
@@ -30,7 +30,7 @@ def operator() -> None:
 @data_dir_option
 def add(name: str, origins: tuple[str, ...], launch_url: str | None, as_json: bool, data_dir: Path) -> None:
     """Add an operator and show its first key."""
-    with database(data_dir) as addresses, owner_connection(addresses) as conn:
+    with database(data_dir) as addresses, migrated_connection(addresses) as conn:
         made = add_operator(
             conn,
             Sealer(seal_keys(data_dir)),
@@ -48,7 +48,7 @@ def add(name: str, origins: tuple[str, ...], launch_url: str | None, as_json: bo
 @data_dir_option
 def rotate(name: str, as_json: bool, data_dir: Path) -> None:
     """Give an operator a new key; the newest before it stays live beside it."""
-    with database(data_dir) as addresses, owner_connection(addresses) as conn:
+    with database(data_dir) as addresses, migrated_connection(addresses) as conn:
         made = rotate_key(conn, Sealer(seal_keys(data_dir)), name, actor="system:cli")
     _show(made, as_json)
 

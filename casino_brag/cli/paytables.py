@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from casino_brag.catalogue.paytables import Published, publish_directory
-from casino_brag.cli.installation import data_dir_option, database, owner_connection
+from casino_brag.cli.installation import data_dir_option, database, migrated_connection
 from casino_brag.config import shipped
 
 paytables_option = click.option(
@@ -32,11 +32,13 @@ def paytables() -> None:
 @data_dir_option
 def publish(directory: Path, data_dir: Path) -> None:
     """Make each file of a directory its game's active version; a game whose file will not do is closed."""
-    with database(data_dir) as addresses, owner_connection(addresses) as conn:
+    with database(data_dir) as addresses, migrated_connection(addresses) as conn:
         published = publish_directory(conn, directory, actor="system:cli")
     for found in published:
         if found.version is not None:
-            click.echo(f"{found.game}: version {found.version}{' is new' if found.changed else ''}")
+            click.echo(
+                f"{found.game}: version {found.version}{', in force from now on' if found.changed else ''}"
+            )
     sys.exit(0 if report_problems(published, directory) else 1)
 
 

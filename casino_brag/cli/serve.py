@@ -8,18 +8,20 @@ from typing import Any
 
 import click
 import psycopg
-from gunicorn.app.base import BaseApplication
+from gunicorn.app.base import Application
 from gunicorn.arbiter import Arbiter
+from psycopg import sql
 
 from casino_brag.catalogue.operators import Credentials, add_operator, newest_credentials, signing_operator
 from casino_brag.catalogue.paytables import Published, publish_directory
 from casino_brag.catalogue.sessions import Mode, NewSession, open_session
 from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys
 from casino_brag.cli.paytables import paytables_option, report_problems
-from casino_brag.config import Config, read_config, shipped
+from casino_brag.config import Config, read_config, read_server_settings, shipped
 from casino_brag.db.migrations import migrate, read_migrations
+from casino_brag.db.pool import APPLICATION_ROLE
+from casino_brag.errors import SetUpError
 from casino_brag.sealing import Sealer
-from casino_brag.web import gunicorn_conf
 from casino_brag.web.app import create_app
 
 DEMO_OPERATOR = "demo"
@@ -29,16 +31,18 @@ DEMO_OPERATOR = "demo"
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True)
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=gunicorn_conf.workers, show_default="one for each core"
+    "--workers", type=click.IntRange(1, 64), help="Worker processes; one for each core unless said."
 )
 @paytables_option
 @data_dir_option
-def serve(host: str, port: int, workers: int, directory: Path, data_dir: Path) -> None:
+def serve(host: str, port: int, workers: int | None, directory: Path, data_dir: Path) -> None:
     """Start everything: database, schema, paytables, a demonstration operator, and the HTTP service."""
+    read_server_settings()  # what is wrong is said before anything is started
     with database(data_dir) as addresses:
         keys = seal_keys(data_dir)
         with owner_connection(addresses) as conn:
             started = _set_up(conn, Sealer(keys), directory)
+        _must_work_as_the_application(addresses.app)
         report_problems(started.published, directory)
         config = read_config(database_url=addresses.app, seal_keys=keys)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -61,6 +65,17 @@ def _set_up(conn: psycopg.Connection[Any], sealer: Sealer, paytables: Path) -> _
         conn, sealer, DEMO_OPERATOR, actor="system:serve"
     )
     return _Started(published, credentials, _demo_token(conn, credentials, published))
+
+
+def _must_work_as_the_application(address: str) -> None:
+    with psycopg.connect(address, autocommit=True, connect_timeout=5) as conn:
+        try:
+            conn.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(APPLICATION_ROLE)))
+        except psycopg.Error as refused:
+            raise SetUpError(
+                f"The service works as {APPLICATION_ROLE}, and {conn.info.user} may not. "
+                f"Have an administrator run: GRANT {APPLICATION_ROLE} TO {conn.info.user}"
+            ) from refused
 
 
 def _demo_token(
@@ -109,10 +124,10 @@ class _PatientArbiter(Arbiter):  # type: ignore[misc]
     handle_int = Arbiter.handle_term
 
 
-class _Server(BaseApplication):  # type: ignore[misc]
+class _Server(Application):  # type: ignore[misc]
     """gunicorn in this process, configured as in production."""
 
-    def __init__(self, config: Config, bind: str, workers: int, greeting: str) -> None:
+    def __init__(self, config: Config, bind: str, workers: int | None, greeting: str) -> None:
         self._config = config
         self._bind = bind
         self._workers = workers
@@ -121,11 +136,10 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load_config(self) -> None:
         """The settings of `gunicorn_conf`, with the command's own on top."""
-        for name in self.cfg.settings:
-            if hasattr(gunicorn_conf, name):
-                self.cfg.set(name, getattr(gunicorn_conf, name))
+        self.load_config_from_module_name_or_filename("python:casino_brag.web.gunicorn_conf")
         self.cfg.set("bind", self._bind)
-        self.cfg.set("workers", self._workers)
+        if self._workers is not None:
+            self.cfg.set("workers", self._workers)
         self.cfg.set("loglevel", "warning")
         self.cfg.set("when_ready", lambda _: print(self._greeting, flush=True))  # noqa: T201
 

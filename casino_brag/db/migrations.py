@@ -154,10 +154,10 @@ def migrate(
         if not _has_table(connection):
             with connection.transaction():
                 connection.execute(_CREATE_TABLE)
-        connection.execute(_GRANT_READING)
         pending = _pending(_applied(connection), migrations)
         for migration in pending:
             _apply(connection, migration)
+        connection.execute(_GRANT_READING)  # the first migration makes the role, where nobody did before
         return pending
 
 

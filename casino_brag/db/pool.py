@@ -26,6 +26,8 @@ _SETTINGS: Final = " ".join(
         f"role={APPLICATION_ROLE}",
         "timezone=UTC",
         "synchronous_commit=on",
+        # The statements are few and meant for one plan each; planning them anew costs more than running them.
+        "plan_cache_mode=force_generic_plan",
         f"statement_timeout={STATEMENT_MS}",
         f"lock_timeout={LOCK_MS}",
         "idle_in_transaction_session_timeout=10000",

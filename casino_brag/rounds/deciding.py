@@ -69,7 +69,10 @@ def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> lis
         FROM unnest(%s::bytea[], %s::text[], %s::uuid[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, round_id, item)
         LEFT JOIN caller USING (token_hash)
-        LEFT JOIN answer AS known USING (operator_id, player_id, idempotency_key)
+        LEFT JOIN LATERAL (
+            SELECT * FROM answer WHERE (answer.operator_id, answer.player_id, answer.idempotency_key)
+                = (caller.operator_id, caller.player_id, ask.idempotency_key) LIMIT 1
+        ) AS known ON true
         LEFT JOIN round ON round.round_id = ask.round_id
             AND (round.player_id, round.mode) = (caller.player_id, caller.mode)
         ORDER BY ask.item

@@ -23,7 +23,7 @@ from casino_brag.game.settlement import Stakes, maximum_payout_minor
 from casino_brag.ids import uuid7
 from casino_brag.rng import MODULE_DIGEST, Draw, RngUnavailable, draw_deal
 from casino_brag.rounds.house import House
-from casino_brag.rounds.round import AWAITING_DECISION, Round, as_its_owner_sees
+from casino_brag.rounds.round import AWAITING_DECISION, Round, as_its_owner_sees, sealed_form
 from casino_brag.wallet.answers import Answer, Known, Request, body_around_balance, carry_out
 
 PAYTABLE_CHANGES_MAX: Final = 3
@@ -79,7 +79,10 @@ def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list
         FROM unnest(%s::bytea[], %s::text[], %s::text[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, game, item)
         LEFT JOIN caller USING (token_hash)
-        LEFT JOIN answer AS known USING (operator_id, player_id, idempotency_key)
+        LEFT JOIN LATERAL (
+            SELECT * FROM answer WHERE (answer.operator_id, answer.player_id, answer.idempotency_key)
+                = (caller.operator_id, caller.player_id, ask.idempotency_key) LIMIT 1
+        ) AS known ON true
         LEFT JOIN game ON game.game = coalesce(ask.game, caller.session_game)
         ORDER BY ask.item
         """,
@@ -138,7 +141,7 @@ def prepare_opening(conn: psycopg.Connection[Any], house: House, ask: Ask, seen:
         "payout_max_minor": round_.payout_max_minor,
         "balance_max_minor": BALANCE_MAX_MINOR,
         "player_cards": round_.player_cards,
-        "sealed_deal": house.sealer.seal(str(draw.index).encode(), context=round_.seal_context),
+        "sealed_deal": house.sealer.seal(sealed_form(draw.index), context=round_.seal_context),
         **ask.request.fields,
         "status": 201,
         "body_head": head,

@@ -10,9 +10,13 @@ from casino_brag.config import shipped
 from casino_brag.db.migrations import read_migrations, verify
 from casino_brag.errors import SetUpError
 from casino_brag.rng import RngUnavailable, check_source
+from casino_brag.rounds.deciding import unseal_deal
+from casino_brag.rounds.house import House
+from casino_brag.rounds.round import OPEN_STATES, Round
+from casino_brag.sealing import SealBroken
 
 
-def obstacles(conn: psycopg.Connection[Any]) -> list[str]:
+def obstacles(conn: psycopg.Connection[Any], house: House) -> list[str]:
     """What keeps rounds from being dealt, a sentence each; empty when nothing does."""
     found = []
     try:
@@ -22,6 +26,8 @@ def obstacles(conn: psycopg.Connection[Any]) -> list[str]:
     else:
         if conn.execute("SELECT FROM game WHERE state = 'enabled' LIMIT 1").fetchone() is None:
             found.append("No game is enabled.")
+        if not _opens_seals(conn, house):
+            found.append("The seal's keys do not open the deals of open rounds.")
     if _writes_directly(conn):
         found.append("The application's role may change records past the functions that keep them.")
     try:
@@ -29,6 +35,17 @@ def obstacles(conn: psycopg.Connection[Any]) -> list[str]:
     except RngUnavailable:
         found.append("No random numbers can be had.")
     return found
+
+
+def _opens_seals(conn: psycopg.Connection[Any], house: House) -> bool:
+    row = conn.execute(
+        "SELECT round.* FROM round WHERE state = ANY (%s) ORDER BY round_id DESC LIMIT 1", [list(OPEN_STATES)]
+    ).fetchone()
+    waiting = None if row is None else Round.from_columns(row)
+    try:
+        return waiting is None or bool(unseal_deal(house, waiting))
+    except SealBroken:
+        return False
 
 
 def _writes_directly(conn: psycopg.Connection[Any]) -> bool:

@@ -73,6 +73,15 @@ class Round:
         return f"deal of round {self.round_id} under {self.paytable_version_id}"
 
 
+def sealed_form(deal_index: int) -> bytes:
+    """A deal's index as it is sealed: always of one length, so that the sealed value's length tells nothing.
+
+    >>> sealed_form(42)
+    b'00000000042'
+    """
+    return b"%011d" % deal_index
+
+
 def hand(cards: list[str]) -> Hand:
     """The hand of three cards' texts."""
     first, second, third = map(Card.parse, cards)

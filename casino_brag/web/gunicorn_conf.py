@@ -6,12 +6,16 @@ import ctypes
 import os
 import signal
 
+from casino_brag.config import read_server_settings
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
-bind = os.environ.get("CASINO_BRAG_BIND", "127.0.0.1:8080")
-workers = int(os.environ.get("CASINO_BRAG_WORKERS", str(len(os.sched_getaffinity(0)))))
-worker_class = "gthread"
-threads = int(os.environ.get("CASINO_BRAG_POOL_SIZE", "8"))
+_settings = read_server_settings()
+
+bind = _settings.bind
+workers = _settings.workers
+worker_class = "casino_brag.web.draining.DrainingWorker"
+threads = _settings.threads
 timeout = 30
 graceful_timeout = 25
 keepalive = 5

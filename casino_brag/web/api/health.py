@@ -37,7 +37,7 @@ def readyz() -> Response:
     """Rounds can be dealt: records, schema, games and random numbers are all there."""
     try:
         with service().database.connection() as conn:
-            found = obstacles(conn)
+            found = obstacles(conn, service().house)
     except ServiceError as failure:
         found = [failure.detail]
     response = jsonify({"status": "unavailable", "obstacles": found} if found else {"status": "ok"})

@@ -1,0 +1,361 @@
+"""The log in the database: what was written, whole, once, and not to be changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import rfc8785
+from psycopg import errors as pg
+from psycopg.rows import dict_row
+
+from casino_brag.audit import Entry, EntryType, append
+from casino_brag.catalogue.operators import rotate_key
+from casino_brag.catalogue.paytables import publish_directory
+from casino_brag.config import shipped
+from casino_brag.db.clock import clock
+from casino_brag.db.embedded import Role
+from tests.books import broken_laws
+from tests.inprocess import AppHouse, app_house_in
+from tests.running import Operator, Player
+
+APPEND_ONLY = {
+    "audit_entry": "actor",
+    "transfer": "amount_minor",
+    "answer": "body",
+    "paytable_version": "document",
+}
+"""Tables, and a column of each."""
+
+CHANGES = [
+    "UPDATE {0} SET {1} = {1}",
+    "UPDATE {0} SET {1} = {1} WHERE false",
+    "DELETE FROM {0}",
+    "TRUNCATE {0} CASCADE",
+]
+
+TRICKY = [
+    "plain",
+    "",
+    "'single' and \"double\" quotes",
+    "back\\slash \\u0041 \\n",
+    "tab\tnew\nline\r",
+    '{"a": [1, null]}',
+    "Zoë Müller 玩家 игрок لاعب",
+    "\U0001f0a1\U0001f409\U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "e\u0301 \u00e9",
+    "\u202egnp.exe",
+    "".join(map(chr, range(1, 0x20))) + "\x7f\x80\x9f",
+    "\u2028\u2029\ufeff\ufffd\uffff\U0010ffff",
+    "%s %(a)s {0} $1 \x1a",
+    "x" * 100_000,
+    "'); DROP TABLE audit_entry; --",
+]
+
+
+class Witness:
+    """A house in which everything that is recorded has happened."""
+
+    def __init__(self, house: AppHouse, directory: Path) -> None:
+        self.house = house
+        self.operator: Operator = house.new_operator(origins=("https://play.example.com",))
+        self.began = datetime.now(UTC)
+        with house.connect() as conn:
+            self.rotated = rotate_key(conn, house.sealer, self.operator.name, actor="system:tests")
+            broken = directory / "paytables"
+            shutil.copytree(shipped("paytables"), broken)
+            (broken / "double-play-brag.toml").write_text("no paytable")
+            publish_directory(conn, broken, actor="system:tests")
+        name = secrets.token_hex(6)
+        assert self.operator.deposit(name, 10_000).status_code == 201
+        assert self.operator.withdraw(name, 1_000).status_code == 201
+        answer = self.operator.open_session(player=name, mode="real").json()
+        self.player = Player(house.base, answer["token"])
+        self.settled = self.player.decide(self.player.open(100, 50).json()["round_id"], "play").json()
+        self.waiting = self.player.open(100).json()
+        ended = f"/v1/operator/sessions/{answer['session_id']}"
+        assert self.operator.send("DELETE", ended).status_code == 204
+
+
+@pytest.fixture(scope="module")
+def witness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Witness]:
+    directory = tmp_path_factory.mktemp("witness")
+    with app_house_in(directory) as house:
+        yield Witness(house, directory)
+
+
+def entries(house: AppHouse) -> list[dict[str, Any]]:
+    with house.connect() as conn, conn.cursor(row_factory=dict_row) as cursor:
+        return cursor.execute("SELECT * FROM audit_entry ORDER BY entry_id").fetchall()
+
+
+def test_every_type_of_entry_is_written_by_something(witness: Witness) -> None:
+    assert {row["type"] for row in entries(witness.house)} == set(EntryType)
+
+
+def test_every_entry_is_canonical_and_its_bytes_are_what_is_hashed(witness: Witness) -> None:
+    for row in entries(witness.house):
+        assert rfc8785.dumps(json.loads(row["bytes"])) == row["bytes"]
+        assert hashlib.sha256(b"\0" + row["bytes"]).digest() == row["leaf_hash"]
+
+
+def test_every_column_follows_from_the_bytes(witness: Witness) -> None:
+    for row in entries(witness.house):
+        told = json.loads(row["bytes"])
+        assert str(row["entry_id"]) == told["entry_id"]
+        assert row["occurred_at"] == datetime.fromisoformat(told["occurred_at"])
+        for name in ("type", "actor", "authoriser", "reason", "before", "after", "payload"):
+            assert row[name] == told[name], name
+        for name in ("operator_id", "player_id", "session_id", "round_id"):
+            assert (None if row[name] is None else str(row[name])) == told["subjects"].get(name)
+        assert set(told) == {
+            "entry_id",
+            "type",
+            "occurred_at",
+            "actor",
+            "authoriser",
+            "subjects",
+            "reason",
+            "before",
+            "after",
+            "payload",
+        }
+
+
+def test_an_entry_says_who_did_it_and_when(witness: Witness) -> None:
+    for row in entries(witness.house):
+        assert row["actor"].split(":")[0] in ("system", "operator", "player")
+        assert (
+            witness.began - timedelta(minutes=1)
+            < row["occurred_at"]
+            < datetime.now(UTC) + timedelta(seconds=1)
+        )
+    actors = {row["type"]: row["actor"] for row in entries(witness.house)}
+    assert actors[EntryType.WALLET_DEPOSIT] == f"operator:{witness.operator.name}"
+    assert actors[EntryType.ROUND_SETTLED].startswith("player:")
+
+
+def test_a_round_s_entries_tell_the_round(witness: Witness) -> None:
+    told = [row for row in entries(witness.house) if str(row["round_id"]) == witness.settled["round_id"]]
+    opened, settled = told
+    assert (opened["type"], settled["type"]) == (EntryType.ROUND_OPENED, EntryType.ROUND_SETTLED)
+    round_ = witness.settled
+    assert opened["payload"]["player_cards"] == settled["payload"]["player_cards"] == round_["player_cards"]
+    assert settled["payload"]["dealer_cards"] == round_["dealer_cards"]
+    assert settled["payload"]["wagers"] == round_["wagers"]
+    for name in ("decision", "result", "total_staked_minor", "total_payout_minor"):
+        assert settled["payload"][name] == round_[name]
+    assert (opened["payload"]["ante_minor"], opened["payload"]["pair_bonus_minor"]) == (100, 50)
+    for row in told:
+        assert row["payload"]["paytable_digest"] == round_["paytable"]["digest"]
+
+
+def test_no_entry_holds_a_secret_or_a_card_that_is_hidden(witness: Witness) -> None:
+    everything = b"\n".join(row["bytes"] for row in entries(witness.house))
+    for secret in (witness.operator.secret, witness.rotated.secret, witness.player.token):
+        assert secret.encode() not in everything
+    (waiting,) = (
+        row for row in entries(witness.house) if str(row["round_id"]) == witness.waiting["round_id"]
+    )
+    assert not {"deal_index", "dealer_cards"} & waiting["payload"].keys()
+
+
+@pytest.mark.parametrize("reason", TRICKY, ids=range(len(TRICKY)))
+def test_a_reason_is_kept_to_the_letter(app_house: AppHouse, reason: str) -> None:
+    with app_house.connect(Role.APP) as conn:
+        written = Entry(
+            type=EntryType.GAME_DISABLED,
+            occurred_at=clock(conn),
+            actor="system:tests",
+            reason=reason,
+            payload={reason[:100]: [reason]},
+        )
+        append(conn, written)
+        row = conn.execute(
+            "SELECT reason, payload, bytes, occurred_at FROM audit_entry WHERE entry_id = %s",
+            [written.entry_id],
+        ).fetchone()
+    assert row == (reason, {reason[:100]: [reason]}, written.text().encode(), written.occurred_at)
+
+
+def test_several_entries_are_appended_or_none(app_house: AppHouse) -> None:
+    with app_house.connect(Role.APP) as conn:
+        made = [
+            Entry(type=EntryType.GAME_DISABLED, occurred_at=clock(conn), actor=f"system:{number}")
+            for number in range(3)
+        ]
+        append(conn, *made[:2])
+        with pytest.raises(pg.UniqueViolation):
+            append(conn, made[2], made[0])
+        kept = conn.execute(
+            "SELECT entry_id FROM audit_entry WHERE entry_id = ANY (%s)", [[one.entry_id for one in made]]
+        ).fetchall()
+    assert {identifier for (identifier,) in kept} == {made[0].entry_id, made[1].entry_id}
+
+
+@pytest.fixture(params=["owner", "superuser", "superuser as a replica"])
+def powerful(witness: Witness, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection[Any]]:
+    """Somebody whom no missing privilege stops."""
+    role = Role.OWNER if request.param == "owner" else Role.SUPERUSER
+    with witness.house.connect(role) as conn:
+        if request.param.endswith("replica"):
+            conn.execute("SET session_replication_role = replica")
+        yield conn
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("table", APPEND_ONLY)
+def test_nobody_changes_what_is_written_once(
+    witness: Witness, powerful: psycopg.Connection[Any], table: str, change: str
+) -> None:
+    column = APPEND_ONLY[table]
+    before = digest_of(powerful, table)
+    with pytest.raises(pg.RestrictViolation, match="is refused"):
+        powerful.execute(change.format(table, column))
+    assert digest_of(powerful, table) == before
+    with witness.house.connect(Role.APP) as application, pytest.raises(pg.InsufficientPrivilege):
+        application.execute(change.format(table, column))
+
+
+def digest_of(conn: psycopg.Connection[Any], table: str) -> Any:
+    return conn.execute(
+        f"SELECT count(*), md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} AS t"
+    ).fetchone()
+
+
+ACCEPTED = {
+    "round_id": "gen_random_uuid()",
+    "session_id": "gen_random_uuid()",
+    "operator_id": "gen_random_uuid()",
+    "player_id": "gen_random_uuid()",
+    "account_id": "gen_random_uuid()",
+    "mode": "'demo'",
+    "currency": "'EUR'",
+    "game": "'double-play-brag'",
+    "paytable_version_id": "gen_random_uuid()",
+    "rng_digest": "'other'",
+    "opened_at": "opened_at + interval '1 second'",
+    "ante_minor": "ante_minor + 5",
+    "pair_bonus_minor": "5",
+    "payout_max_minor": "payout_max_minor + 5",
+    "player_cards": "ARRAY['As', 'Ah', 'Ad']",
+    "sealed_deal": "'\\x00'",
+}
+
+
+def test_the_columns_that_are_accepted_at_the_deal_are_all_that_are_not_settled_later(
+    witness: Witness,
+) -> None:
+    settled_later = {
+        "state",
+        "decision",
+        "play_minor",
+        "dealer_cards",
+        "result",
+        "settlement",
+        "total_staked_minor",
+        "total_payout_minor",
+        "settled_at",
+    }
+    with witness.house.connect() as conn:
+        row = conn.execute("SELECT * FROM round LIMIT 0")
+        assert row.description is not None
+        assert {column.name for column in row.description} == ACCEPTED.keys() | settled_later
+
+
+@pytest.mark.parametrize("column", ACCEPTED)
+def test_nobody_changes_what_was_accepted_at_the_deal(
+    witness: Witness, powerful: psycopg.Connection[Any], column: str
+) -> None:
+    with pytest.raises(pg.RestrictViolation):
+        powerful.execute(
+            f"UPDATE round SET {column} = {ACCEPTED[column]} WHERE round_id = %s",
+            [witness.waiting["round_id"]],
+        )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "total_payout_minor = 0",
+        "state = 'voided'",
+        "state = 'awaiting_decision'",
+        "dealer_cards = ARRAY['As', 'Ah', 'Ad']",
+        "settled_at = settled_at + interval '1 hour'",
+        "result = 'win'",
+        "settlement = '{}'",
+        "ante_minor = ante_minor",
+    ],
+)
+def test_nobody_changes_a_settled_round(
+    witness: Witness, powerful: psycopg.Connection[Any], change: str
+) -> None:
+    with pytest.raises(pg.RestrictViolation):
+        powerful.execute(f"UPDATE round SET {change} WHERE round_id = %s", [witness.settled["round_id"]])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM round",
+        "DELETE FROM round WHERE false",
+        "TRUNCATE round CASCADE",
+        "TRUNCATE player CASCADE",
+        "TRUNCATE operator CASCADE",
+        "TRUNCATE session CASCADE",
+        "TRUNCATE ledger CASCADE",
+    ],
+)
+def test_nobody_removes_a_round(powerful: psycopg.Connection[Any], statement: str) -> None:
+    with pytest.raises(pg.RestrictViolation):
+        powerful.execute(statement)
+
+
+@pytest.mark.parametrize("table", ["player", "operator", "session", "account", "ledger"])
+def test_whoever_played_cannot_be_removed(witness: Witness, table: str) -> None:
+    with witness.house.connect() as owner, pytest.raises(pg.ForeignKeyViolation):
+        owner.execute(f"DELETE FROM {table}")
+
+
+def test_an_entry_with_another_hash_is_refused(witness: Witness, powerful: psycopg.Connection[Any]) -> None:
+    text = Entry(type=EntryType.GAME_DISABLED, occurred_at=datetime.now(UTC), actor="system:tests").text()
+    names = "entry_id, type, occurred_at, actor, bytes"
+    for leaf_hash in (
+        "sha256(bytes)",
+        "sha256('\\x01'::bytea || bytes)",
+        "'\\x00'::bytea",
+        "sha256('\\x00'::bytea)",
+    ):
+        with pytest.raises(pg.CheckViolation) as refused:
+            powerful.execute(
+                f"INSERT INTO audit_entry ({names}, leaf_hash) SELECT {names}, {leaf_hash} FROM audit_entry_of(%s)",
+                [text],
+            )
+        assert refused.value.diag.constraint_name == "audit_entry_leaf_hash_is_of_its_bytes"
+
+
+@pytest.mark.parametrize("kind", ["opened", "Round.opened", "round.opened.again", "round.", ""])
+def test_a_type_that_is_no_subject_and_action_is_refused(witness: Witness, kind: str) -> None:
+    text = Entry(type=EntryType.GAME_DISABLED, occurred_at=datetime.now(UTC), actor="system:tests").text()
+    with witness.house.connect(Role.APP) as conn, pytest.raises(pg.CheckViolation) as refused:
+        conn.execute("SELECT audit_append(%s)", [[text.replace("game.disabled", kind)]])
+    assert refused.value.diag.constraint_name == "audit_entry_type_is_subject_and_action"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "no JSON", '{"entry_id": "one"}', "null"])
+def test_a_text_that_is_no_entry_is_refused(witness: Witness, text: str) -> None:
+    with witness.house.connect(Role.APP) as conn, pytest.raises((pg.DataError, pg.IntegrityError)):
+        conn.execute("SELECT audit_append(%s)", [[text]])
+
+
+def test_the_books_are_whole_at_the_end(witness: Witness) -> None:
+    with witness.house.connect() as conn:
+        assert broken_laws(conn) == {}

@@ -1,0 +1,129 @@
+"""docs/guarantees.md names only what exists: whatever holds a promise, and every test that tries to break it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "guarantees.md").read_text()
+MIGRATIONS = "\n".join(path.read_text() for path in sorted((ROOT / "migrations").glob("*.sql")))
+
+
+class Guarantee(NamedTuple):
+    """A row of a table: the promise, the names in backticks of what holds it, and those of the tests."""
+
+    promise: str
+    holders: list[str]
+    tests: list[str]
+
+
+def guarantees() -> list[Guarantee]:
+    found = []
+    for line in DOCUMENT.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("| ") and cells[0] != "guarantee":
+            promise, held, tried = cells
+            found.append(Guarantee(promise, re.findall("`([^`]+)`", held), re.findall("`([^`]+)`", tried)))
+    return found
+
+
+GUARANTEES = guarantees()
+every_guarantee = pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda row: row.promise.strip("*. "))
+
+
+@cache
+def names_in(file: str) -> frozenset[str]:
+    """What a Python file defines at its top and in its classes."""
+    found = set()
+    for node in ast.parse((ROOT / file).read_text()).body:
+        match node:
+            case ast.FunctionDef(name=name):
+                found.add(name)
+            case ast.ClassDef(name=name, body=body):
+                found |= {
+                    name,
+                    *(f"{name}.{inner.name}" for inner in body if isinstance(inner, ast.FunctionDef)),
+                }
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                found.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                found.add(name)
+    return frozenset(found)
+
+
+@cache
+def names_in_migrations() -> frozenset[str]:
+    """Constraints, indexes, triggers and functions of the schema."""
+    defined = r"\b(?:CONSTRAINT|CREATE (?:UNIQUE )?INDEX|CREATE TRIGGER|CREATE FUNCTION) (\w+)"
+    return frozenset(re.findall(defined, re.sub(r"--.*", "", MIGRATIONS)))
+
+
+@cache
+def import_rules() -> frozenset[str]:
+    """The contracts of the import linter, which `make check` runs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return frozenset(contract["name"] for contract in project["tool"]["importlinter"]["contracts"])
+
+
+def exists(name: str) -> bool:
+    """`file::name` in Python, `pyproject.toml::contract`, else a name of the schema."""
+    file, found, inside = name.partition("::")
+    if not found:
+        return name in names_in_migrations()
+    if file == "pyproject.toml":
+        return inside in import_rules()
+    return (ROOT / file).is_file() and inside in names_in(file)
+
+
+def test_there_are_guarantees() -> None:
+    assert len(GUARANTEES) > 20
+    assert len({row.promise for row in GUARANTEES}) == len(GUARANTEES)
+
+
+@every_guarantee
+def test_what_holds_a_guarantee_exists(guarantee: Guarantee) -> None:
+    assert guarantee.holders
+    assert [name for name in guarantee.holders if not exists(name)] == []
+
+
+@every_guarantee
+def test_a_test_tries_to_break_each_guarantee(guarantee: Guarantee) -> None:
+    assert guarantee.tests
+    assert [name for name in guarantee.tests if not (name.startswith("tests/") and exists(name))] == []
+
+
+def test_only_rounds_imports_the_random_number_module() -> None:
+    importing = {
+        path.relative_to(ROOT / "casino_brag").parts[0]
+        for path in (ROOT / "casino_brag").rglob("*.py")
+        if re.search(
+            r"^\s*(?:from|import) casino_brag(?:\.rng\b| import .*\brng\b)", path.read_text(), re.MULTILINE
+        )
+    }
+    assert importing == {"rng", "rounds"}
+
+
+def test_every_trigger_holds_a_guarantee() -> None:
+    triggers = set(re.findall(r"CREATE TRIGGER (\w+)", MIGRATIONS))
+    assert triggers
+    assert triggers - {name for row in GUARANTEES for name in row.holders} == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no_such_constraint",
+        "tests/contract/test_guarantees.py::test_missing",
+        "tests/x.py::test_a",
+        "pyproject.toml::No",
+    ],
+)
+def test_a_name_that_is_nowhere_is_noticed(name: str) -> None:
+    assert not exists(name)
