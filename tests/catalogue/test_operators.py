@@ -102,7 +102,7 @@ def test_an_origin_as_browsers_send_it_will_do(
     ],
 )
 def test_any_other_origin_is_refused(conn: psycopg.Connection[Any], app_house: AppHouse, origin: str) -> None:
-    with pytest.raises(SetUpError, match="no web origin: write scheme, host and port"):
+    with pytest.raises(SetUpError, match="no web origin"):
         add_operator(conn, app_house.sealer, name(), actor=ACTOR, origins=("https://fit.example.com", origin))
 
 
