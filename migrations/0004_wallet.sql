@@ -222,29 +222,24 @@ BEGIN
 END
 $$;
 
--- Opens a session.  A demo account that holds less than `demo_floor_minor` is filled to it.
-CREATE FUNCTION session_open(
-    the_session uuid, the_token_hash bytea, the_operator uuid, the_player uuid, the_account uuid,
-    the_currency text, the_mode text, the_game text, the_jurisdiction text, the_channel text,
-    the_language text, is_test boolean, the_return_url text, began timestamptz, ends timestamptz,
-    demo_floor_minor bigint, audit text
-) RETURNS void
+-- Opens a session, given as a row of its table.  A demo account that holds less than `demo_floor_minor` is filled to it.
+CREATE FUNCTION session_open(row_of_session jsonb, demo_floor_minor bigint, audit text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
+    opened  session := jsonb_populate_record(NULL::session, row_of_session);
     missing bigint;
 BEGIN
-    INSERT INTO session VALUES (
-        the_session, the_token_hash, the_operator, the_player, the_account, the_currency, the_mode, the_game,
-        the_jurisdiction, the_channel, the_language, is_test, the_return_url, began, ends, NULL);
-    IF the_mode = 'demo' THEN
-        PERFORM FROM player WHERE player_id = the_player FOR NO KEY UPDATE;
-        SELECT demo_floor_minor - balance_minor INTO missing FROM account WHERE account_id = the_account;
+    INSERT INTO session SELECT opened.*;
+    IF opened.mode = 'demo' THEN
+        PERFORM FROM player WHERE player_id = opened.player_id FOR NO KEY UPDATE;
+        SELECT demo_floor_minor - balance_minor INTO missing FROM account WHERE account_id = opened.account_id;
         IF missing > 0 THEN
-            UPDATE account SET balance_minor = balance_minor + missing WHERE account_id = the_account;
+            UPDATE account SET balance_minor = balance_minor + missing WHERE account_id = opened.account_id;
             INSERT INTO transfer (cause_id, kind, ledger_id, from_account, to_account, amount_minor, made_at)
-                SELECT the_session, 'demo_money', p.ledger_id, p.account_id, the_account, missing, began
+                SELECT opened.session_id, 'demo_money', p.ledger_id, p.account_id, a.account_id, missing,
+                    opened.opened_at
                 FROM account AS a JOIN account AS p ON p.ledger_id = a.ledger_id AND p.kind = 'promotion'
-                WHERE a.account_id = the_account;
+                WHERE a.account_id = opened.account_id;
         END IF;
     END IF;
     INSERT INTO audit_entry SELECT * FROM audit_entry_of(audit);
@@ -268,7 +263,6 @@ GRANT SELECT ON ledger, account, transfer, answer, session, caller TO casino_bra
 GRANT EXECUTE ON FUNCTION
     player_account(uuid, text, text, text, uuid),
     wallet_move(jsonb),
-    session_open(uuid, bytea, uuid, uuid, uuid, text, text, text, text, text, text, boolean, text,
-                 timestamptz, timestamptz, bigint, text),
+    session_open(jsonb, bigint, text),
     session_close(uuid, uuid, text)
     TO casino_brag_app;

@@ -14,6 +14,7 @@ import psycopg
 
 from casino_brag.audit import Entry, EntryType
 from casino_brag.config import DEMO_BALANCE_MAJOR, SESSION_HOURS
+from casino_brag.db.records import as_jsonb
 from casino_brag.errors import Code, ServiceError
 from casino_brag.ids import uuid7
 from casino_brag.wallet.builtin import player_account
@@ -129,27 +130,26 @@ def open_session(
             "test": "yes" if wanted.test else "no",
         },
     )
+    row = {
+        "session_id": opened.session_id,
+        "token_hash": token_hash(token),
+        "operator_id": operator_id,
+        "player_id": account.player_id,
+        "account_id": account.account_id,
+        "currency": wanted.currency,
+        "mode": wanted.mode.value,
+        "game": wanted.game,
+        "jurisdiction": wanted.jurisdiction,
+        "channel": wanted.channel,
+        "language": wanted.language,
+        "test": wanted.test,
+        "return_url": wanted.return_url,
+        "opened_at": now,
+        "expires_at": opened.expires_at,
+    }
     conn.execute(
-        "SELECT session_open(" + ", ".join(["%s"] * 17) + ")",
-        [
-            opened.session_id,
-            token_hash(token),
-            operator_id,
-            account.player_id,
-            account.account_id,
-            wanted.currency,
-            wanted.mode.value,
-            wanted.game,
-            wanted.jurisdiction,
-            wanted.channel,
-            wanted.language,
-            wanted.test,
-            wanted.return_url,
-            now,
-            opened.expires_at,
-            DEMO_BALANCE_MAJOR * 10**decimals,
-            entry.text(),
-        ],
+        "SELECT session_open(%s, %s, %s)",
+        [as_jsonb(row), DEMO_BALANCE_MAJOR * 10**decimals, entry.text()],
     )
     return opened
 

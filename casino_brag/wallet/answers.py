@@ -7,13 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
-from uuid import UUID
 
 import psycopg
 import rfc8785
 from psycopg import sql
-from psycopg.types.json import Jsonb
 
+from casino_brag.db.records import as_jsonb
 from casino_brag.errors import Code, ServiceError
 
 
@@ -134,23 +133,9 @@ def carry_out(
     An operation is a mapping by the names of the function's record; UUIDs, times and bytes are given as such.
     """
     query = sql.SQL("SELECT outcome, status, body FROM {}(%s)").format(sql.Identifier(function))
-    rows = conn.execute(query, [Jsonb(ops, dumps=_dumps)]).fetchall()
+    rows = conn.execute(query, [as_jsonb(ops)]).fetchall()
     assert len(rows) == len(ops), f"{function} answered {len(rows)} of {len(ops)} operations"
     return [
         Outcome(name, None if body is None else Answer(status, body, replayed=name == "replayed"))
         for name, status, body in rows
     ]
-
-
-def _dumps(ops: Sequence[Mapping[str, Any]]) -> str:
-    return json.dumps(ops, default=_as_text, ensure_ascii=False)
-
-
-def _as_text(value: Any) -> str:
-    match value:
-        case bytes():
-            return "\\x" + value.hex()
-        case UUID():
-            return str(value)
-        case _:
-            return str(value.isoformat())
