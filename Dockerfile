@@ -21,7 +21,7 @@ COPY --from=build /opt/casino-brag /opt/casino-brag
 ENV PATH=/opt/casino-brag/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
-    GUNICORN_CMD_ARGS="--bind=0.0.0.0:8080 --worker-tmp-dir=/dev/shm --no-control-socket"
+    CASINO_BRAG_BIND=0.0.0.0:8080
 USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM

@@ -18,7 +18,7 @@ from uuid import UUID
 import psycopg
 
 from benchmarks.phase import Phase
-from casino_brag.catalogue.sessions import token_hash
+from casino_brag.catalogue.sessions import hash_of
 from casino_brag.db.binaries import find_binaries
 from casino_brag.game.settlement import Decision, Stakes
 from casino_brag.rounds import deciding, opening
@@ -76,7 +76,7 @@ class Direct:
             conn.execute("VACUUM ANALYZE")
 
     def _flat_tokens(self) -> list[bytes]:
-        return [token_hash(token) for listed in self._tokens for token in listed]
+        return [hash_of(token) for listed in self._tokens for token in listed]
 
     def _openings(self, conn: psycopg.Connection[Any], ante_minor: int) -> list[dict[str, Any]]:
         asks = [

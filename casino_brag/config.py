@@ -10,19 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Final
 
 from environs import Env, EnvError
 from marshmallow.validate import OneOf, Range
 
 from casino_brag.errors import SetUpError
-
-SESSION_HOURS: Final = 12
-DEMO_BALANCE_MAJOR: Final = 1_000
-"""What a demo account is filled to when a session opens, in whole units of its currency."""
-
-BALANCE_MAX_MINOR: Final = 2**53 - 1
-"""The largest balance a JSON number carries exactly."""
 
 
 @dataclass(frozen=True, slots=True)

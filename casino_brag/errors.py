@@ -20,7 +20,6 @@ class Code(StrEnum):
     RATE_LIMITED = "rate_limited"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
-    NOT_ACCEPTABLE = "not_acceptable"
     BODY_TOO_LARGE = "body_too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     MALFORMED_REQUEST = "malformed_request"
@@ -63,7 +62,6 @@ MEANINGS: Final[Mapping[Code, Meaning]] = {
     Code.RATE_LIMITED: Meaning(429, "Too many requests", True, 1),
     Code.NOT_FOUND: Meaning(404, "There is nothing at this address"),
     Code.METHOD_NOT_ALLOWED: Meaning(405, "This address does not take that method"),
-    Code.NOT_ACCEPTABLE: Meaning(406, "The answer has no form the request accepts"),
     Code.BODY_TOO_LARGE: Meaning(413, "The request body is too large"),
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, "The body must be JSON"),
     Code.MALFORMED_REQUEST: Meaning(400, "The request could not be read"),
@@ -94,23 +92,14 @@ class ServiceError(Exception):
     """An operating error with a stable code.
 
     ``detail`` is one sentence for a person and says what to do; it never holds SQL, a card or a secret.
-    ``errors`` maps a field's name to what is wrong with it (used with 422).  ``retry_after_seconds`` stands in for
-    the code's own where it is known better.
+    ``errors`` maps a field's name to what is wrong with it (used with 422).
     """
 
-    def __init__(
-        self,
-        code: Code,
-        detail: str,
-        *,
-        errors: Mapping[str, list[str]] | None = None,
-        retry_after_seconds: int | None = None,
-    ) -> None:
+    def __init__(self, code: Code, detail: str, *, errors: Mapping[str, list[str]] | None = None) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.errors = errors
-        self.retry_after_seconds = retry_after_seconds or MEANINGS[code].retry_after_seconds
 
     @property
     def meaning(self) -> Meaning:

@@ -76,11 +76,4 @@ CREATE FUNCTION audit_entry_of(entry text) RETURNS audit_entry
     FROM (SELECT entry::jsonb AS j, convert_to(entry, 'UTF8') AS b) AS parsed
 $$;
 
--- Appends entries that stand alone.  (Functions that have an effect insert their entries themselves.)
-CREATE FUNCTION audit_append(entries text[]) RETURNS void
-    LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-    INSERT INTO audit_entry SELECT e.* FROM unnest(entries) AS entry, audit_entry_of(entry) AS e
-$$;
-
 GRANT SELECT ON audit_entry TO casino_brag_app;
-GRANT EXECUTE ON FUNCTION audit_append(text[]) TO casino_brag_app;

@@ -152,28 +152,34 @@ BEGIN
 END
 $$;
 
+-- Holds the players of a list of operations until the transaction ends: a player's money moves one operation at a
+-- time.  In order of id, so that no two lists wait for each other in a ring.
+CREATE FUNCTION players_lock(ops jsonb) RETURNS void
+    LANGUAGE sql SET search_path = public, pg_temp AS $$
+    SELECT FROM player WHERE player_id IN (SELECT (op ->> 'player_id')::uuid FROM jsonb_array_elements(ops) AS op)
+        ORDER BY player_id FOR NO KEY UPDATE
+$$;
+
+-- The set-based functions get a handful of operations, each found by its keys; plans made for a hundred would read
+-- whole tables, so they are told not to.
+
 -- Deposits and withdrawals: one status for each operation.
 --   moved | replayed | idempotency_key_reused | insufficient_funds | balance_limit_exceeded | request_in_progress
 -- The answer's body is written here, because only here the balance is known: head, balance, tail.
 CREATE FUNCTION wallet_move(ops jsonb)
     RETURNS TABLE (item bigint, outcome text, status smallint, body text)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
-    -- A handful of operations, each found by its keys: plans made for a hundred would read whole tables.
     SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
-    -- A player's money moves one operation at a time.
-    PERFORM FROM player WHERE player_id IN (SELECT (op ->> 'player_id')::uuid FROM jsonb_array_elements(ops) AS op)
-        ORDER BY player_id FOR NO KEY UPDATE;
+    PERFORM players_lock(ops);
     RETURN QUERY
     WITH op AS (
-        SELECT * FROM ROWS FROM (jsonb_to_recordset(ops) AS (
+        SELECT t.*, t.ordinality AS item FROM ROWS FROM (jsonb_to_recordset(ops) AS (
             movement_id uuid, direction text, operator_id uuid, player_id uuid, account_id uuid, ledger_id uuid,
             amount_minor bigint, balance_max_minor bigint, made_at timestamptz,
             idempotency_key text, fingerprint bytea, status smallint, body_head text, body_tail text, audit text
-        )) WITH ORDINALITY AS t (
-            movement_id, direction, operator_id, player_id, account_id, ledger_id, amount_minor, balance_max_minor,
-            made_at, idempotency_key, fingerprint, status, body_head, body_tail, audit, item)
+        )) WITH ORDINALITY AS t
     ), judged AS (
         SELECT op.*, known.status AS known_status, known.body AS known_body,
             CASE

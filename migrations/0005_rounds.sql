@@ -28,8 +28,7 @@ CREATE TABLE round (
     total_payout_minor  bigint,
     settled_at          timestamptz,
 
-    CONSTRAINT round_state_is_known CHECK (state IN (
-        'reserving', 'awaiting_decision', 'deciding', 'settled', 'cancelled', 'voided')),
+    CONSTRAINT round_state_is_known CHECK (state IN ('awaiting_decision', 'settled')),
     CONSTRAINT round_stakes_an_ante CHECK (ante_minor > 0 AND pair_bonus_minor >= 0),
     CONSTRAINT round_deals_three_cards_each
         CHECK (cardinality(player_cards) = 3 AND (dealer_cards IS NULL OR cardinality(dealer_cards) = 3)),
@@ -48,7 +47,7 @@ CREATE TABLE round (
 
 -- A player has one open round in a game.  (Demonstration play and real play do not meet.)
 CREATE UNIQUE INDEX round_one_is_open_per_player_and_game ON round (player_id, game, mode)
-    WHERE state IN ('reserving', 'awaiting_decision', 'deciding');
+    WHERE state = 'awaiting_decision';
 CREATE INDEX round_by_player ON round (player_id, round_id DESC);
 CREATE INDEX round_by_session ON round (session_id);
 
@@ -83,25 +82,19 @@ ALTER TABLE transfer
 CREATE FUNCTION round_open(ops jsonb)
     RETURNS TABLE (item bigint, outcome text, status smallint, body text)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
-    -- A handful of operations, each found by its keys: plans made for a hundred would read whole tables.
     SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM FROM player WHERE player_id IN (SELECT (op ->> 'player_id')::uuid FROM jsonb_array_elements(ops) AS op)
-        ORDER BY player_id FOR NO KEY UPDATE;
+    PERFORM players_lock(ops);
     RETURN QUERY
     WITH op AS (
-        SELECT * FROM ROWS FROM (jsonb_to_recordset(ops) AS (
+        SELECT t.*, t.ordinality AS item FROM ROWS FROM (jsonb_to_recordset(ops) AS (
             round_id uuid, session_id uuid, operator_id uuid, player_id uuid, account_id uuid, mode text,
             currency text, game text, paytable_version_id uuid, rng_digest text, opened_at timestamptz,
             ante_minor bigint, pair_bonus_minor bigint, payout_max_minor bigint, balance_max_minor bigint,
             player_cards text[], sealed_deal bytea,
             idempotency_key text, fingerprint bytea, status smallint, body_head text, body_tail text, audit text
-        )) WITH ORDINALITY AS t (
-            round_id, session_id, operator_id, player_id, account_id, mode, currency, game, paytable_version_id,
-            rng_digest, opened_at, ante_minor, pair_bonus_minor, payout_max_minor, balance_max_minor,
-            player_cards, sealed_deal,
-            idempotency_key, fingerprint, status, body_head, body_tail, audit, item)
+        )) WITH ORDINALITY AS t
     ), judged AS (
         SELECT op.*, op.ante_minor + op.pair_bonus_minor AS cost_minor, a.ledger_id,
             known.status AS known_status, known.body AS known_body,
@@ -114,7 +107,7 @@ BEGIN
                 WHEN EXISTS (
                     SELECT FROM round AS r
                     WHERE r.player_id = op.player_id AND r.game = op.game AND r.mode = op.mode
-                      AND r.state IN ('reserving', 'awaiting_decision', 'deciding')) THEN 'round_open'
+                      AND r.state = 'awaiting_decision') THEN 'round_open'
                 WHEN a.balance_minor < op.ante_minor + op.pair_bonus_minor THEN 'insufficient_funds'
                 WHEN a.balance_minor > op.balance_max_minor - op.payout_max_minor THEN 'balance_limit_exceeded'
                 ELSE 'opened'
@@ -165,29 +158,23 @@ END
 $$;
 
 -- Decides and settles rounds.  One outcome for each:
---   settled | replayed | idempotency_key_reused | request_in_progress | already_decided | round_not_open
---   | insufficient_funds
+--   settled | replayed | idempotency_key_reused | request_in_progress | already_decided | insufficient_funds
 -- The same decision again is a replay of the first answer, whatever its key.
 CREATE FUNCTION round_decide(ops jsonb)
     RETURNS TABLE (item bigint, outcome text, status smallint, body text)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
-    -- A handful of operations, each found by its keys: plans made for a hundred would read whole tables.
     SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM FROM player WHERE player_id IN (SELECT (op ->> 'player_id')::uuid FROM jsonb_array_elements(ops) AS op)
-        ORDER BY player_id FOR NO KEY UPDATE;
+    PERFORM players_lock(ops);
     RETURN QUERY
     WITH op AS (
-        SELECT * FROM ROWS FROM (jsonb_to_recordset(ops) AS (
+        SELECT t.*, t.ordinality AS item FROM ROWS FROM (jsonb_to_recordset(ops) AS (
             round_id uuid, operator_id uuid, player_id uuid, decision text, play_minor bigint, dealer_cards text[],
             result text, settlement jsonb, total_staked_minor bigint, total_payout_minor bigint,
             settled_at timestamptz,
             idempotency_key text, fingerprint bytea, status smallint, body_head text, body_tail text, audit text
-        )) WITH ORDINALITY AS t (
-            round_id, operator_id, player_id, decision, play_minor, dealer_cards, result, settlement,
-            total_staked_minor, total_payout_minor, settled_at,
-            idempotency_key, fingerprint, status, body_head, body_tail, audit, item)
+        )) WITH ORDINALITY AS t
     ), judged AS (
         SELECT op.*, r.account_id, a.ledger_id,
             coalesce(known.status, first.status) AS known_status, coalesce(known.body, first.body) AS known_body,
@@ -197,7 +184,6 @@ BEGIN
                 WHEN row_number() OVER (PARTITION BY op.player_id ORDER BY op.item) > 1 THEN 'request_in_progress'
                 WHEN r.state = 'settled' AND r.decision = op.decision THEN 'replayed'
                 WHEN r.state = 'settled' THEN 'already_decided'
-                WHEN r.state <> 'awaiting_decision' THEN 'round_not_open'
                 WHEN a.balance_minor < op.play_minor THEN 'insufficient_funds'
                 ELSE 'settled'
             END AS outcome

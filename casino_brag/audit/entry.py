@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-import psycopg
 import rfc8785
 
+from casino_brag.db.clock import rfc3339
 from casino_brag.ids import uuid7
 
 
@@ -74,7 +74,7 @@ class Entry:
             {
                 "entry_id": str(self.entry_id),
                 "type": self.type.value,
-                "occurred_at": self.occurred_at.astimezone(UTC).isoformat(timespec="microseconds"),
+                "occurred_at": rfc3339(self.occurred_at),
                 "actor": self.actor,
                 "authoriser": self.authoriser,
                 "subjects": {name: str(value) for name, value in subjects.items() if value is not None},
@@ -84,11 +84,6 @@ class Entry:
                 "payload": _plain(self.payload),
             }
         ).decode()
-
-
-def append(conn: psycopg.Connection[Any], *entries: Entry) -> None:
-    """Writes entries that no other function of the database writes with their effect."""
-    conn.execute("SELECT audit_append(%s)", [[entry.text() for entry in entries]])
 
 
 def _plain(values: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -7,18 +7,22 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import psycopg
 
 from casino_brag.audit import Entry, EntryType
-from casino_brag.config import DEMO_BALANCE_MAJOR, SESSION_HOURS
+from casino_brag.catalogue.operators import SigningOperator
 from casino_brag.db.records import as_jsonb
 from casino_brag.errors import Code, ServiceError
 from casino_brag.ids import uuid7
 from casino_brag.wallet.builtin import player_account
 from casino_brag.wallet.currency import exponent
+
+SESSION_HOURS: Final = 12
+DEMO_BALANCE_MAJOR: Final = 1_000
+"""What a demo account is filled to when a session opens, in whole units of its currency."""
 
 
 class Mode(StrEnum):
@@ -82,7 +86,7 @@ class Caller:
     def from_columns(cls, row: tuple[Any, ...]) -> tuple[Caller | None, tuple[Any, ...]]:
         """The caller of a row that begins with ``caller.*``, None where there is none, and the rest of the row."""
         width = len(cls.__dataclass_fields__)
-        return (None if row[0] is None or row[1] is None else cls(*row[:width])), row[width:]
+        return (None if row[0] is None else cls(*row[:width])), row[width:]
 
     def must_be_live(self) -> None:
         """Raises `session_expired` for a session that ended."""
@@ -93,13 +97,13 @@ class Caller:
             )
 
 
-def token_hash(token: str) -> bytes:
+def hash_of(token: str) -> bytes:
     """SHA-256 of a token: all that is kept of it.  Tokens have 256 random bits, so no salt is needed."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def open_session(
-    conn: psycopg.Connection[Any], operator_id: UUID, operator: str, wanted: NewSession, now: datetime
+    conn: psycopg.Connection[Any], operator: SigningOperator, wanted: NewSession
 ) -> OpenedSession:
     """Opens a session for an operator's player; both player and account are made on first mention.
 
@@ -108,17 +112,17 @@ def open_session(
     decimals = exponent(wanted.currency)
     assert decimals is not None, "currencies are validated before"
     if wanted.game is not None:
-        known = conn.execute("SELECT FROM game WHERE game = %s", [wanted.game]).fetchone()
-        if known is None:
+        published = "SELECT FROM game WHERE game = %s AND active_version_id IS NOT NULL"
+        if conn.execute(published, [wanted.game]).fetchone() is None:
             raise ServiceError(Code.GAME_UNAVAILABLE, "No game of this name is published. See GET /v1/games.")
-    account = player_account(conn, operator_id, wanted.player, wanted.currency, wanted.mode)
+    account = player_account(conn, operator.operator_id, wanted.player, wanted.currency, wanted.mode)
     token = secrets.token_urlsafe(32)
-    opened = OpenedSession(uuid7(), token, now + timedelta(hours=SESSION_HOURS))
+    opened = OpenedSession(uuid7(), token, operator.read_at + timedelta(hours=SESSION_HOURS))
     entry = Entry(
         type=EntryType.SESSION_OPENED,
-        occurred_at=now,
-        actor=f"operator:{operator}",
-        operator_id=operator_id,
+        occurred_at=operator.read_at,
+        actor=f"operator:{operator.name}",
+        operator_id=operator.operator_id,
         player_id=account.player_id,
         session_id=opened.session_id,
         payload={
@@ -127,13 +131,13 @@ def open_session(
             "game": wanted.game,
             "jurisdiction": wanted.jurisdiction,
             "channel": wanted.channel,
-            "test": "yes" if wanted.test else "no",
+            "test": wanted.test,
         },
     )
     row = {
         "session_id": opened.session_id,
-        "token_hash": token_hash(token),
-        "operator_id": operator_id,
+        "token_hash": hash_of(token),
+        "operator_id": operator.operator_id,
         "player_id": account.player_id,
         "account_id": account.account_id,
         "currency": wanted.currency,
@@ -144,7 +148,7 @@ def open_session(
         "language": wanted.language,
         "test": wanted.test,
         "return_url": wanted.return_url,
-        "opened_at": now,
+        "opened_at": operator.read_at,
         "expires_at": opened.expires_at,
     }
     conn.execute(
@@ -154,25 +158,25 @@ def open_session(
     return opened
 
 
-def close_session(
-    conn: psycopg.Connection[Any], operator_id: UUID, operator: str, session_id: UUID, now: datetime
-) -> bool:
+def close_session(conn: psycopg.Connection[Any], operator: SigningOperator, session_id: UUID) -> bool:
     """Ends an operator's session; false when there is none that is open.  Open rounds stay decidable."""
     entry = Entry(
         type=EntryType.SESSION_CLOSED,
-        occurred_at=now,
-        actor=f"operator:{operator}",
-        operator_id=operator_id,
+        occurred_at=operator.read_at,
+        actor=f"operator:{operator.name}",
+        operator_id=operator.operator_id,
         session_id=session_id,
     )
-    row = conn.execute("SELECT session_close(%s, %s, %s)", [operator_id, session_id, entry.text()]).fetchone()
+    row = conn.execute(
+        "SELECT session_close(%s, %s, %s)", [operator.operator_id, session_id, entry.text()]
+    ).fetchone()
     assert row is not None
     return bool(row[0])
 
 
-def read_caller(conn: psycopg.Connection[Any], token: bytes) -> Caller:
+def read_caller(conn: psycopg.Connection[Any], token_hash: bytes) -> Caller:
     """Who calls, by the hash of the token; `unauthenticated` when it belongs to nobody."""
-    row = conn.execute("SELECT caller.* FROM caller WHERE token_hash = %s", [token]).fetchone()
+    row = conn.execute("SELECT caller.* FROM caller WHERE token_hash = %s", [token_hash]).fetchone()
     caller = None if row is None else Caller.from_columns(row)[0]
     if caller is None:
         raise unknown_token()

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from casino_brag.cli.installation import data_dir_option, database, owner_connection
-from casino_brag.config import shipped
 from casino_brag.db import migrations
 from casino_brag.db.embedded import Role
 from casino_brag.errors import SetUpError
@@ -24,7 +23,7 @@ def migrate() -> None:
 def up(data_dir: Path) -> None:
     """Apply the migrations that are pending."""
     with database(data_dir) as addresses, owner_connection(addresses) as conn:
-        applied = migrations.migrate(conn, migrations.read_migrations(shipped("migrations")))
+        applied = migrations.migrate(conn, migrations.shipped_migrations())
     for migration in applied:
         click.echo(f"applied {migration.file_name}")
     click.echo("The schema is up to date.")
@@ -36,7 +35,7 @@ def up(data_dir: Path) -> None:
 def status(data_dir: Path, as_json: bool) -> None:
     """List the migrations and when each was applied."""
     with database(data_dir) as addresses, owner_connection(addresses) as conn:
-        listed = migrations.status(conn, migrations.read_migrations(shipped("migrations")))
+        listed = migrations.status(conn, migrations.shipped_migrations())
     rows = [(migration.file_name, at.isoformat() if at else None) for migration, at in listed]
     if as_json:
         click.echo(json.dumps([{"file": file, "applied_at": at} for file, at in rows]))
@@ -50,7 +49,7 @@ def status(data_dir: Path, as_json: bool) -> None:
 def verify(data_dir: Path) -> None:
     """Check that the database was made by exactly these migrations."""
     with database(data_dir) as addresses, owner_connection(addresses) as conn:
-        migrations.verify(conn, migrations.read_migrations(shipped("migrations")))
+        migrations.verify(conn, migrations.shipped_migrations())
     click.echo("The schema is what this version expects.")
 
 

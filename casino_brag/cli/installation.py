@@ -14,9 +14,9 @@ from typing import Any
 import click
 import psycopg
 
-from casino_brag.config import parse_seal_keys, shipped
+from casino_brag.config import parse_seal_keys
 from casino_brag.db.embedded import EmbeddedServer, Role
-from casino_brag.db.migrations import read_migrations, verify
+from casino_brag.db.migrations import shipped_migrations, verify
 from casino_brag.errors import SetUpError
 
 
@@ -75,7 +75,7 @@ def owner_connection(addresses: Addresses) -> Iterator[psycopg.Connection[Any]]:
 def migrated_connection(addresses: Addresses) -> Iterator[psycopg.Connection[Any]]:
     """The same, to a schema that is what this version expects."""
     with owner_connection(addresses) as conn:
-        verify(conn, read_migrations(shipped("migrations")))
+        verify(conn, shipped_migrations())
         yield conn
 
 

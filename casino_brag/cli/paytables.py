@@ -14,7 +14,7 @@ from casino_brag.config import shipped
 paytables_option = click.option(
     "--paytables",
     "directory",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
     envvar="CASINO_BRAG_PAYTABLES",
     default=lambda: shipped("paytables"),
     show_default="those of this version",

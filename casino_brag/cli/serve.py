@@ -17,14 +17,15 @@ from casino_brag.catalogue.paytables import Published, publish_directory
 from casino_brag.catalogue.sessions import Mode, NewSession, open_session
 from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys
 from casino_brag.cli.paytables import paytables_option, report_problems
-from casino_brag.config import Config, read_config, read_server_settings, shipped
-from casino_brag.db.migrations import migrate, read_migrations
+from casino_brag.config import Config, read_config, read_server_settings
+from casino_brag.db.migrations import migrate, shipped_migrations
 from casino_brag.db.pool import APPLICATION_ROLE
 from casino_brag.errors import SetUpError
 from casino_brag.sealing import Sealer
 from casino_brag.web.app import create_app
 
 DEMO_OPERATOR = "demo"
+DEMO_GAME = "three-card-brag"
 
 
 @click.command()
@@ -59,7 +60,7 @@ class _Started:
 
 
 def _set_up(conn: psycopg.Connection[Any], sealer: Sealer, paytables: Path) -> _Started:
-    migrate(conn, read_migrations(shipped("migrations")))
+    migrate(conn, shipped_migrations())
     published = publish_directory(conn, paytables, actor="system:serve")
     credentials = newest_credentials(conn, sealer, DEMO_OPERATOR) or add_operator(
         conn, sealer, DEMO_OPERATOR, actor="system:serve"
@@ -84,10 +85,11 @@ def _demo_token(
     opened = [found.game for found in published if found.version is not None]
     if not opened:
         return None
+    game = DEMO_GAME if DEMO_GAME in opened else opened[0]
     operator = signing_operator(conn, credentials.operator, credentials.key_id)
     assert operator is not None
-    wanted = NewSession(player="visitor", currency="GBP", mode=Mode.DEMO, game=opened[-1])
-    return open_session(conn, operator.operator_id, operator.name, wanted, operator.read_at).token
+    wanted = NewSession(player="visitor", currency="GBP", mode=Mode.DEMO, game=game)
+    return open_session(conn, operator, wanted).token
 
 
 def _greeting(address: str, started: _Started) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import class_row, scalar_row
 
+from casino_brag.config import shipped
 from casino_brag.errors import SetUpError
 
 LOCK_KEY: Final = int.from_bytes(b"3cb migr")
@@ -123,6 +125,12 @@ def read_migrations(directory: Path) -> tuple[Migration, ...]:
         if migration.number > expected:
             raise SetUpError(f"{directory / migration.file_name}: there is no file numbered {expected:04}.")
     return migrations
+
+
+@cache
+def shipped_migrations() -> tuple[Migration, ...]:
+    """The migrations that belong to this version of the package, read once."""
+    return read_migrations(shipped("migrations"))
 
 
 def _read_migration(path: Path) -> Migration:

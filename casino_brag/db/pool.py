@@ -67,6 +67,11 @@ class Database:
             raise ServiceError(
                 Code.BUSY, "No database connection came free. Send the same request again."
             ) from timeout
+        except pg.LockNotAvailable as held:
+            raise ServiceError(
+                Code.REQUEST_IN_PROGRESS,
+                "Another request holds the same records. Send the same request again.",
+            ) from held
         except _WAITED_TOO_LONG as timeout:
             raise ServiceError(
                 Code.BUSY, "The records were held too long. Send the same request again."

@@ -13,20 +13,20 @@ from casino_brag.audit import Entry, EntryType
 from casino_brag.catalogue.paytables import PaytableVersion
 from casino_brag.catalogue.sessions import Caller, unknown_token
 from casino_brag.game.cards import PACK
-from casino_brag.game.settlement import Deal, Decision, Settlement, settle
+from casino_brag.game.settlement import Deal, Decision, settle
 from casino_brag.rng import unrank
 from casino_brag.rounds.house import House
 from casino_brag.rounds.reading import round_not_found
-from casino_brag.rounds.round import SETTLED, Round, as_its_owner_sees, hand, settlement_record
+from casino_brag.rounds.round import SETTLED, Round, as_its_owner_sees, hand, seal_context, settlement_record
 from casino_brag.sealing import SealBroken
-from casino_brag.wallet.answers import Answer, Known, Request, body_around_balance, carry_out
+from casino_brag.wallet.answers import Answer, Known, Request, carry_out, operation
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
     """A player's decision."""
 
-    token: bytes
+    token_hash: bytes
     request: Request
     round_id: UUID
     decision: Decision
@@ -69,6 +69,7 @@ def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> lis
         FROM unnest(%s::bytea[], %s::text[], %s::uuid[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, round_id, item)
         LEFT JOIN caller USING (token_hash)
+        -- LIMIT keeps this a look-up by the whole key; flattened, it would read all answers of the player.
         LEFT JOIN LATERAL (
             SELECT * FROM answer WHERE (answer.operator_id, answer.player_id, answer.idempotency_key)
                 = (caller.operator_id, caller.player_id, ask.idempotency_key) LIMIT 1
@@ -77,14 +78,16 @@ def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> lis
             AND (round.player_id, round.mode) = (caller.player_id, caller.mode)
         ORDER BY ask.item
         """,
-        [[ask.token for ask in asks], [ask.request.key for ask in asks], [ask.round_id for ask in asks]],
+        [[ask.token_hash for ask in asks], [ask.request.key for ask in asks], [ask.round_id for ask in asks]],
     ).fetchall()
     return [_seen(row) for row in rows]
 
 
 def _seen(row: tuple[Any, ...]) -> Seen | None:
     caller, row = Caller.from_columns(row)
-    return None if caller is None else Seen(caller, Known(*row[:3]), Round.from_columns(row[3:]))
+    if caller is None:
+        return None
+    return Seen(caller, Known(*row[:3]), None if row[3] is None else Round.from_columns(row[3:]))
 
 
 def prepare_decision(
@@ -111,25 +114,13 @@ def prepare_decision(
         total_payout_minor=settlement.total_payout_minor,
         settled_at=caller.read_at,
     )
-    head, tail = body_around_balance(as_its_owner_sees(settled, version))
-    return {
-        "round_id": settled.round_id,
-        "operator_id": settled.operator_id,
-        "player_id": settled.player_id,
-        "decision": settled.decision,
-        "play_minor": settled.play_minor,
-        "dealer_cards": settled.dealer_cards,
-        "result": settled.result,
-        "settlement": settled.settlement,
-        "total_staked_minor": settled.total_staked_minor,
-        "total_payout_minor": settled.total_payout_minor,
-        "settled_at": settled.settled_at,
-        **ask.request.fields,
-        "status": 200,
-        "body_head": head,
-        "body_tail": tail,
-        "audit": _entry(settled, version, caller, settlement, deal_index).text(),
-    }
+    return operation(
+        settled.columns(),
+        ask.request,
+        status=200,
+        document=as_its_owner_sees(settled, version),
+        audit=_entry(settled, version, caller, deal_index).text(),
+    )
 
 
 def unseal_deal(house: House, round_: Round) -> tuple[int, list[str]]:
@@ -137,16 +128,16 @@ def unseal_deal(house: House, round_: Round) -> tuple[int, list[str]]:
 
     Raises `SealBroken` when the sealed deal was altered, or is not the one whose player's cards were shown.
     """
-    index = int(house.sealer.open(round_.sealed_deal, context=round_.seal_context))
+    context = seal_context(round_.round_id, round_.paytable_version_id)
+    index = int(house.sealer.open(round_.sealed_deal, context=context))
     dealt = [str(PACK[number]) for number in unrank(index)]
     if dealt[:3] != round_.player_cards:
         raise SealBroken(f"the deal of round {round_.round_id} is not the one that was shown")
     return index, dealt[3:]
 
 
-def _entry(
-    round_: Round, version: PaytableVersion, caller: Caller, settlement: Settlement, deal_index: int
-) -> Entry:
+def _entry(round_: Round, version: PaytableVersion, caller: Caller, deal_index: int) -> Entry:
+    assert round_.settlement is not None
     return Entry(
         type=EntryType.ROUND_SETTLED,
         occurred_at=caller.read_at,
@@ -163,7 +154,7 @@ def _entry(
             "player_cards": round_.player_cards,
             "dealer_cards": round_.dealer_cards,
             "result": round_.result,
-            "wagers": settlement_record(settlement)["wagers"],
+            "wagers": round_.settlement["wagers"],
             "total_staked_minor": round_.total_staked_minor,
             "total_payout_minor": round_.total_payout_minor,
         },

@@ -15,16 +15,16 @@ import psycopg
 from casino_brag.audit import Entry, EntryType
 from casino_brag.catalogue.paytables import PaytableVersion
 from casino_brag.catalogue.sessions import Caller, unknown_token
-from casino_brag.config import BALANCE_MAX_MINOR
 from casino_brag.errors import Code, ServiceError
 from casino_brag.game.cards import PACK
 from casino_brag.game.paytable import Refusal, StakeRefused
+from casino_brag.game.rules import MINOR_MAX
 from casino_brag.game.settlement import Stakes, maximum_payout_minor
 from casino_brag.ids import uuid7
 from casino_brag.rng import MODULE_DIGEST, Draw, RngUnavailable, draw_deal
 from casino_brag.rounds.house import House
-from casino_brag.rounds.round import AWAITING_DECISION, Round, as_its_owner_sees, sealed_form
-from casino_brag.wallet.answers import Answer, Known, Request, body_around_balance, carry_out
+from casino_brag.rounds.round import AWAITING_DECISION, Round, as_its_owner_sees, seal_context, sealed_form
+from casino_brag.wallet.answers import Answer, Known, Request, carry_out, operation, refusal
 
 PAYTABLE_CHANGES_MAX: Final = 3
 """How often a round is prepared again because its game's paytable changed between reading and writing."""
@@ -34,7 +34,7 @@ PAYTABLE_CHANGES_MAX: Final = 3
 class Ask:
     """A player's request for a round.  `game` may be left to the session."""
 
-    token: bytes
+    token_hash: bytes
     request: Request
     stakes: Stakes
     game: str | None = None
@@ -79,6 +79,7 @@ def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list
         FROM unnest(%s::bytea[], %s::text[], %s::text[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, game, item)
         LEFT JOIN caller USING (token_hash)
+        -- LIMIT keeps this a look-up by the whole key; flattened, it would read all answers of the player.
         LEFT JOIN LATERAL (
             SELECT * FROM answer WHERE (answer.operator_id, answer.player_id, answer.idempotency_key)
                 = (caller.operator_id, caller.player_id, ask.idempotency_key) LIMIT 1
@@ -86,7 +87,7 @@ def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list
         LEFT JOIN game ON game.game = coalesce(ask.game, caller.session_game)
         ORDER BY ask.item
         """,
-        [[ask.token for ask in asks], [ask.request.key for ask in asks], [ask.game for ask in asks]],
+        [[ask.token_hash for ask in asks], [ask.request.key for ask in asks], [ask.game for ask in asks]],
     ).fetchall()
     return [_seen(row) for row in rows]
 
@@ -99,13 +100,18 @@ def _seen(row: tuple[Any, ...]) -> Seen | None:
 def prepare_opening(conn: psycopg.Connection[Any], house: House, ask: Ask, seen: Seen) -> Mapping[str, Any]:
     """Checks the stakes, draws the deal and puts everything that will be written into one operation."""
     caller = seen.caller
+    _must_name_the_sessions_game(seen)
     caller.must_be_live()
-    version = house.shelf.version(conn, _offered_version(ask, seen))
+    if seen.game_state != "enabled" or seen.version_id is None:
+        raise refusal("game_unavailable")
+    version = house.shelf.version(conn, seen.version_id)
     _check_stakes(version, caller.currency, ask.stakes)
     draw = _draw()
     dealt = [str(PACK[number]) for number in draw.cards]
+    round_id = uuid7()
+    context = seal_context(round_id, version.version_id)
     round_ = Round(
-        round_id=uuid7(),
+        round_id=round_id,
         session_id=caller.session_id,
         operator_id=caller.operator_id,
         player_id=caller.player_id,
@@ -121,46 +127,25 @@ def prepare_opening(conn: psycopg.Connection[Any], house: House, ask: Ask, seen:
         pair_bonus_minor=ask.stakes.pair_bonus_minor,
         payout_max_minor=maximum_payout_minor(version.paytable, ask.stakes),
         player_cards=dealt[:3],
-        sealed_deal=b"",
+        sealed_deal=house.sealer.seal(sealed_form(draw.index), context=context),
     )
-    head, tail = body_around_balance(as_its_owner_sees(round_, version))
-    return {
-        "round_id": round_.round_id,
-        "session_id": round_.session_id,
-        "operator_id": round_.operator_id,
-        "player_id": round_.player_id,
-        "account_id": round_.account_id,
-        "mode": round_.mode,
-        "currency": round_.currency,
-        "game": round_.game,
-        "paytable_version_id": round_.paytable_version_id,
-        "rng_digest": round_.rng_digest,
-        "opened_at": round_.opened_at,
-        "ante_minor": round_.ante_minor,
-        "pair_bonus_minor": round_.pair_bonus_minor,
-        "payout_max_minor": round_.payout_max_minor,
-        "balance_max_minor": BALANCE_MAX_MINOR,
-        "player_cards": round_.player_cards,
-        "sealed_deal": house.sealer.seal(sealed_form(draw.index), context=round_.seal_context),
-        **ask.request.fields,
-        "status": 201,
-        "body_head": head,
-        "body_tail": tail,
-        "audit": _entry(round_, version, caller, draw).text(),
-    }
+    return operation(
+        round_.columns() | {"balance_max_minor": MINOR_MAX},
+        ask.request,
+        status=201,
+        document=as_its_owner_sees(round_, version),
+        audit=_entry(round_, version, caller, draw).text(),
+    )
 
 
-def _offered_version(ask: Ask, seen: Seen) -> UUID:
-    session_game = seen.caller.session_game
+def _must_name_the_sessions_game(seen: Seen) -> None:
+    wrong = None
     if seen.game is None:
         wrong = "This session is for no game in particular: name one."
+    elif seen.caller.session_game not in (None, seen.game):
+        wrong = f"This session is for {seen.caller.session_game}."
+    if wrong is not None:
         raise ServiceError(Code.INVALID, wrong, errors={"game": [wrong]})
-    if session_game is not None and seen.game != session_game:
-        wrong = f"This session is for {session_game}."
-        raise ServiceError(Code.INVALID, wrong, errors={"game": [wrong]})
-    if seen.game_state != "enabled" or seen.version_id is None:
-        raise ServiceError(Code.GAME_UNAVAILABLE, f"The game {seen.game} takes no new rounds at present.")
-    return seen.version_id
 
 
 def _check_stakes(version: PaytableVersion, currency: str, stakes: Stakes) -> None:

@@ -6,13 +6,12 @@ from typing import Any
 
 import psycopg
 
-from casino_brag.config import shipped
-from casino_brag.db.migrations import read_migrations, verify
+from casino_brag.db.migrations import shipped_migrations, verify
 from casino_brag.errors import SetUpError
 from casino_brag.rng import RngUnavailable, check_source
 from casino_brag.rounds.deciding import unseal_deal
 from casino_brag.rounds.house import House
-from casino_brag.rounds.round import OPEN_STATES, Round
+from casino_brag.rounds.round import Round
 from casino_brag.sealing import SealBroken
 
 
@@ -20,7 +19,7 @@ def obstacles(conn: psycopg.Connection[Any], house: House) -> list[str]:
     """What keeps rounds from being dealt, a sentence each; empty when nothing does."""
     found = []
     try:
-        verify(conn, read_migrations(shipped("migrations")))
+        verify(conn, shipped_migrations())
     except SetUpError as wrong:
         found.append(str(wrong))
     else:
@@ -39,11 +38,10 @@ def obstacles(conn: psycopg.Connection[Any], house: House) -> list[str]:
 
 def _opens_seals(conn: psycopg.Connection[Any], house: House) -> bool:
     row = conn.execute(
-        "SELECT round.* FROM round WHERE state = ANY (%s) ORDER BY round_id DESC LIMIT 1", [list(OPEN_STATES)]
+        "SELECT round.* FROM round WHERE state = 'awaiting_decision' ORDER BY round_id DESC LIMIT 1"
     ).fetchone()
-    waiting = None if row is None else Round.from_columns(row)
     try:
-        return waiting is None or bool(unseal_deal(house, waiting))
+        return row is None or bool(unseal_deal(house, Round.from_columns(row)))
     except SealBroken:
         return False
 

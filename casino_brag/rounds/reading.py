@@ -11,7 +11,7 @@ import psycopg
 from casino_brag.catalogue.sessions import Caller, read_caller
 from casino_brag.errors import Code, ServiceError
 from casino_brag.rounds.house import House
-from casino_brag.rounds.round import OPEN_STATES, Round, as_its_owner_sees
+from casino_brag.rounds.round import Round, as_its_owner_sees
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,47 +22,48 @@ class Page:
     next_after: UUID | None
 
 
-def read_round(conn: psycopg.Connection[Any], house: House, token: bytes, round_id: UUID) -> dict[str, Any]:
+def read_round(
+    conn: psycopg.Connection[Any], house: House, token_hash: bytes, round_id: UUID
+) -> dict[str, Any]:
     """A round as its owner may see it now; an ended session may still look.
 
-    `round_not_found` for a round that does not exist or is somebody else's: the two look the same.
+    `round_not_found` for a round that does not exist or is somebody else's or of the other mode: all look the same.
     """
-    caller = read_caller(conn, token)
+    caller = read_caller(conn, token_hash)
     row = conn.execute(
         "SELECT round.* FROM round WHERE round_id = %s AND player_id = %s AND mode = %s",
         [round_id, caller.player_id, caller.mode],
     ).fetchone()
-    found = None if row is None else Round.from_columns(row)
-    if found is None:
+    if row is None:
         raise round_not_found()
-    return _seen(conn, house, found)
+    return _shown(conn, house, Round.from_columns(row))
 
 
 def list_rounds(
-    conn: psycopg.Connection[Any], house: House, token: bytes, *, after: UUID | None, limit: int
+    conn: psycopg.Connection[Any], house: House, token_hash: bytes, *, after: UUID | None, limit: int
 ) -> Page:
     """The caller's rounds in the session's mode and currency, newest first, from the one behind `after`."""
-    caller = read_caller(conn, token)
+    caller = read_caller(conn, token_hash)
     caller.must_be_live()
     rows = conn.execute(
         "SELECT round.* FROM round WHERE player_id = %s AND account_id = %s AND (%s::uuid IS NULL OR round_id < %s)"
         " ORDER BY round_id DESC LIMIT %s",
         [caller.player_id, caller.account_id, after, after, limit + 1],
     ).fetchall()
-    rounds = [found for row in rows[:limit] if (found := Round.from_columns(row)) is not None]
+    rounds = [Round.from_columns(row) for row in rows[:limit]]
     return Page(
-        [_seen(conn, house, found) for found in rounds], rounds[-1].round_id if len(rows) > limit else None
+        [_shown(conn, house, found) for found in rounds], rounds[-1].round_id if len(rows) > limit else None
     )
 
 
 def open_rounds(conn: psycopg.Connection[Any], house: House, caller: Caller) -> list[dict[str, Any]]:
     """The rounds of the session's mode and game that wait for a decision, on whatever session they began."""
     rows = conn.execute(
-        "SELECT round.* FROM round WHERE player_id = %s AND mode = %s AND state = ANY (%s)"
+        "SELECT round.* FROM round WHERE player_id = %s AND mode = %s AND state = 'awaiting_decision'"
         " AND (%s::text IS NULL OR game = %s) ORDER BY round_id",
-        [caller.player_id, caller.mode, list(OPEN_STATES), caller.session_game, caller.session_game],
+        [caller.player_id, caller.mode, caller.session_game, caller.session_game],
     ).fetchall()
-    return [_seen(conn, house, found) for row in rows if (found := Round.from_columns(row)) is not None]
+    return [_shown(conn, house, Round.from_columns(row)) for row in rows]
 
 
 def net_position_minor(conn: psycopg.Connection[Any], caller: Caller) -> int:
@@ -83,5 +84,5 @@ def round_not_found() -> ServiceError:
     )
 
 
-def _seen(conn: psycopg.Connection[Any], house: House, found: Round) -> dict[str, Any]:
+def _shown(conn: psycopg.Connection[Any], house: House, found: Round) -> dict[str, Any]:
     return as_its_owner_sees(found, house.shelf.version(conn, found.paytable_version_id))

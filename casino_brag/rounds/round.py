@@ -16,7 +16,6 @@ from casino_brag.game.settlement import Decision, Settlement, Stakes, play_stake
 
 AWAITING_DECISION: Final = "awaiting_decision"
 SETTLED: Final = "settled"
-OPEN_STATES: Final = ("reserving", AWAITING_DECISION, "deciding")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +49,13 @@ class Round:
     settled_at: datetime | None = None
 
     @classmethod
-    def from_columns(cls, row: Sequence[Any]) -> Round | None:
-        """The round of a selected ``round.*``; None where an outer join found none.
+    def from_columns(cls, row: Sequence[Any]) -> Round:
+        """The round of a selected ``round.*``.  Columns that a later version adds stand last and are not read."""
+        return cls(**dict(zip(cls.__dataclass_fields__, row, strict=False)))
 
-        Columns that a later version of the schema adds stand last and are not read.
-        """
-        return None if row[0] is None else cls(**dict(zip(cls.__dataclass_fields__, row, strict=False)))
+    def columns(self) -> dict[str, Any]:
+        """The row, by column."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
     def stakes(self) -> Stakes:
@@ -67,10 +67,10 @@ class Round:
         """The player's three cards."""
         return hand(self.player_cards)
 
-    @property
-    def seal_context(self) -> str:
-        """What binds the sealed deal to this round and to the rules it was dealt under."""
-        return f"deal of round {self.round_id} under {self.paytable_version_id}"
+
+def seal_context(round_id: UUID, version_id: UUID) -> str:
+    """What binds a sealed deal to its round and to the rules it was dealt under."""
+    return f"deal of round {round_id} under {version_id}"
 
 
 def sealed_form(deal_index: int) -> bytes:
@@ -147,7 +147,5 @@ def _opening_wagers(round_: Round) -> list[dict[str, Any]]:
 
 
 def _decisions(round_: Round, version: PaytableVersion) -> list[dict[str, Any]]:
-    if round_.state != AWAITING_DECISION:
-        return []
     costs = ((Decision.PLAY, play_stake_minor(version.paytable, round_.stakes)), (Decision.FOLD, 0))
     return [{"decision": decision.value, "cost_minor": cost} for decision, cost in costs]

@@ -23,11 +23,6 @@ class Request:
     key: str
     fingerprint: bytes
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The request's fields of an operation's record."""
-        return {"idempotency_key": self.key, "fingerprint": self.fingerprint}
-
     @classmethod
     def of(cls, key: str, method: str, path: str, body: Mapping[str, Any]) -> Request:
         """`body` is the validated request, so that layout and defaults do not matter.
@@ -78,6 +73,25 @@ def body_around_balance(document: Mapping[str, Any]) -> tuple[str, str]:
     return text[:-1] + ("," if document else "") + '"balance_minor":', "}"
 
 
+def operation(
+    record: Mapping[str, Any], request: Request, *, status: int, document: Mapping[str, Any], audit: str
+) -> dict[str, Any]:
+    """What a set-based function is given for one item: the record, the answer to keep, the entry to log.
+
+    `document` is the answer without its balance, `audit` an entry's text.
+    """
+    head, tail = body_around_balance(document)
+    return {
+        **record,
+        "idempotency_key": request.key,
+        "fingerprint": request.fingerprint,
+        "status": status,
+        "body_head": head,
+        "body_tail": tail,
+        "audit": audit,
+    }
+
+
 _REFUSALS: Final[Mapping[str, tuple[Code, str]]] = {
     "idempotency_key_reused": (
         Code.IDEMPOTENCY_KEY_REUSED,
@@ -89,7 +103,6 @@ _REFUSALS: Final[Mapping[str, tuple[Code, str]]] = {
     ),
     "game_unavailable": (Code.GAME_UNAVAILABLE, "The game takes no new rounds at present."),
     "round_open": (Code.ROUND_OPEN, "A round of this game waits for a decision. Decide it first."),
-    "round_not_open": (Code.ALREADY_DECIDED, "The round is closed. Read it to see how it ended."),
     "already_decided": (
         Code.ALREADY_DECIDED,
         "The other decision was taken first. Read the round to see it.",

@@ -13,7 +13,7 @@ from psycopg.rows import class_row
 
 from casino_brag.audit import Entry, EntryType
 from casino_brag.ids import uuid7
-from casino_brag.wallet.answers import Answer, Known, Request, body_around_balance, carry_out
+from casino_brag.wallet.answers import Answer, Known, Request, carry_out, operation
 
 DEPOSITS_MAX_MINOR: Final = 2**52
 """A deposit may fill an account up to this, so that winnings still fit into a JSON number."""
@@ -84,15 +84,7 @@ def move(
         player_id=account.player_id,
         payload={"movement_id": movement_id, "amount_minor": amount_minor, "currency": currency},
     )
-    head, tail = body_around_balance(
-        {
-            "movement_id": str(movement_id),
-            "player": player,
-            "currency": currency,
-            "amount_minor": amount_minor,
-        }
-    )
-    op = {
+    record = {
         "movement_id": movement_id,
         "direction": direction.value,
         "operator_id": operator_id,
@@ -102,12 +94,14 @@ def move(
         "amount_minor": amount_minor,
         "balance_max_minor": DEPOSITS_MAX_MINOR,
         "made_at": now,
-        **request.fields,
-        "status": 201,
-        "body_head": head,
-        "body_tail": tail,
-        "audit": entry.text(),
     }
+    document = {
+        "movement_id": str(movement_id),
+        "player": player,
+        "currency": currency,
+        "amount_minor": amount_minor,
+    }
+    op = operation(record, request, status=201, document=document, audit=entry.text())
     (outcome,) = carry_out(conn, "wallet_move", [op])
     return outcome.answer_or_refusal()
 

@@ -21,7 +21,7 @@ def create_app(config: Config | None = None) -> Flask:
     app = Flask("casino_brag.web", static_folder=None)
     app.url_map.merge_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.config["MAX_CONTENT_LENGTH"] = requests.BODY_BYTES_MAX
+    app.config["MAX_CONTENT_LENGTH"] = requests.BODY_BYTES_MAX + 1  # so that one byte too many is seen
     app.extensions[EXTENSION] = Service.of(config)
     requests.watch(app)
     rate.limit(app, config.rate_per_second)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from math import ceil
 from typing import Final
 
 from flask import Flask, request
@@ -30,16 +29,16 @@ class Buckets:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, caller: str, now: float) -> float:
-        """0 when the caller may go on, else the seconds until it may.  `now` is a monotonic time in seconds."""
+    def take(self, caller: str, now: float) -> bool:
+        """Whether the caller may go on.  `now` is a monotonic time in seconds."""
         with self._lock:
             level, since = self._levels.pop(caller, (float(self._burst), now))
             level = min(self._burst, level + (now - since) * self._per_second)
-            wait = 0.0 if level >= 1 else (1 - level) / self._per_second
-            self._levels[caller] = (level if wait else level - 1, now)
+            taken = level >= 1
+            self._levels[caller] = (level - taken, now)
             while len(self._levels) > CALLERS_MAX:
                 self._levels.popitem(last=False)
-            return wait
+            return taken
 
 
 def limit(app: Flask, per_second: int) -> None:
@@ -52,16 +51,10 @@ def limit(app: Flask, per_second: int) -> None:
     def take() -> None:
         if not request.path.startswith("/v1/"):
             return
-        # Who calls is not proven yet, but whoever borrows a name only slows that name down in this worker.
-        caller = (
-            request.headers.get("Authorization")
-            or request.headers.get("X-Operator")
-            or request.remote_addr
-            or ""
-        )
-        if wait := buckets.take(caller[:200], time.monotonic()):
+        # Who calls is not proven yet: a name that somebody borrows is another caller's from another address.
+        name = request.headers.get("Authorization") or request.headers.get("X-Operator") or ""
+        if not buckets.take(f"{request.remote_addr} {name[:200]}", time.monotonic()):
             raise ServiceError(
                 Code.RATE_LIMITED,
-                f"More than {per_second} requests a second. Send this one again after Retry-After.",
-                retry_after_seconds=ceil(wait),
+                f"More than {per_second} requests a second. Send this one again a second later.",
             )

@@ -42,9 +42,8 @@ def body() -> bytes:
         content = request.get_data(cache=True)
     except (OSError, ParseException) as broken:
         raise ServiceError(Code.MALFORMED_REQUEST, "The body could not be read to its end.") from broken
-    # A length that is announced was checked; of a body in chunks Flask reads so much and no more.
-    if request.content_length is None and len(content) >= BODY_BYTES_MAX:
-        raise ServiceError(Code.BODY_TOO_LARGE, "A body has less than 64 KiB.")
+    if len(content) > BODY_BYTES_MAX:
+        raise ServiceError(Code.BODY_TOO_LARGE, "A body has at most 64 KiB.")
     return content
 
 

@@ -15,7 +15,6 @@ from casino_brag.db.embedded import Role
 from tests.inprocess import AppHouse
 
 GRANTED = {
-    "audit_append",
     "operator_nonce_take",
     "operator_add",
     "operator_key_rotate",

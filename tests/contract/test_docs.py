@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -136,6 +137,24 @@ def test_decisions_are_numbered_without_a_gap() -> None:
     files = sorted((ROOT / "docs" / "adr").glob("*.md"))
     assert [int(file.name[:4]) for file in files] == list(range(1, len(files) + 1))
     assert [file.name for file in files if not file.read_text().startswith(f"# {int(file.name[:4])}. ")] == []
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    needed = {re.split(r"[^\w-]", name)[0] for name in project["dependencies"]}
+    told = rows(section(text("docs/adr/0003-dependencies.md"), "## Decision"))
+    assert {name.lower() for names, *_ in told for name in names.split(", ")} == needed
+
+
+def test_the_schema_is_the_one_that_the_architecture_names() -> None:
+    told = {
+        file.strip("`"): {*re.findall("`([a-z_]+)`", tables), *re.findall("`([a-z_]+)`", functions)}
+        for file, tables, functions in rows(section(text("docs/architecture.md"), "## Where the SQL is"))
+    }
+    made = re.compile(r"^CREATE (?:TABLE|VIEW|FUNCTION) (\w+)", re.MULTILINE)
+    assert told == {
+        path.name: set(made.findall(path.read_text())) for path in (ROOT / "migrations").glob("*.sql")
+    }
 
 
 def test_every_command_that_is_named_exists() -> None:

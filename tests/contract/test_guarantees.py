@@ -11,6 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
+from casino_brag.rng.deal import DEALS
+from casino_brag.rounds.round import sealed_form
+from casino_brag.sealing import Sealer
+
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "guarantees.md").read_text()
 MIGRATIONS = "\n".join(path.read_text() for path in sorted((ROOT / "migrations").glob("*.sql")))
@@ -108,6 +112,15 @@ def test_only_rounds_imports_the_random_number_module() -> None:
         )
     }
     assert importing == {"rng", "rounds"}
+
+
+def test_every_deal_is_sealed_at_one_length() -> None:
+    sealer = Sealer({"k1": bytes(32)})
+    lengths = {
+        len(sealer.seal(sealed_form(index), context="")) for index in (0, 9, 10**10 - 1, 10**10, DEALS - 1)
+    }
+    assert len(lengths) == 1
+    assert int(sealed_form(DEALS - 1)) == DEALS - 1
 
 
 def test_every_trigger_holds_a_guarantee() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from casino_brag.config import Config, shipped
 from casino_brag.db.embedded import Role
 from casino_brag.db.migrations import Migration, read_migrations
 from casino_brag.rounds import readiness
+from casino_brag.sealing import Sealer
 from casino_brag.web.app import create_app
 from casino_brag.web.service import EXTENSION
 from tests.inprocess import AppHouse
@@ -95,10 +97,27 @@ def test_a_schema_that_is_not_the_programs_is_an_obstacle(
 ) -> None:
     known = read_migrations(shipped("migrations"))
     later = Migration(len(known) + 1, "later", "", "0" * 64)
-    monkeypatch.setattr(readiness, "read_migrations", lambda _: (*known, later))
+    monkeypatch.setattr(readiness, "shipped_migrations", lambda: (*known, later))
     assert later.file_name in obstacle(app_house)
-    monkeypatch.setattr(readiness, "read_migrations", lambda _: known[:-1])
+    monkeypatch.setattr(readiness, "shipped_migrations", lambda: known[:-1])
     assert known[-1].file_name in obstacle(app_house)
+
+
+def test_keys_that_do_not_open_the_newest_open_round_are_an_obstacle(
+    app_house: AppHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a service could not settle it, and would seal new ones under keys that others do not have."""
+    player = app_house.player()
+    round_id = player.open(100).json()["round_id"]
+    house = app_house.service.house
+    monkeypatch.setitem(
+        app_house.app.extensions,
+        EXTENSION,
+        replace(app_house.service, house=replace(house, sealer=Sealer({"k2": bytes(32)}))),
+    )
+    assert obstacle(app_house) == "The seal's keys do not open the deals of open rounds."
+    monkeypatch.undo()
+    assert player.decide(round_id, "fold").status_code == 200
 
 
 def test_a_kernel_that_gives_no_random_bytes_is_an_obstacle(

@@ -16,7 +16,7 @@ from tests.inprocess import openapi_document
 DOCUMENT = openapi_document()
 PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
-EVERYWHERE = {Code.METHOD_NOT_ALLOWED, Code.NOT_ACCEPTABLE}
+EVERYWHERE = {Code.METHOD_NOT_ALLOWED}
 """Codes that belong to no operation: an address answers them before it is known which one is meant."""
 
 MOVE_NO_MONEY = {"/v1/operator/sessions"}
@@ -223,3 +223,17 @@ def test_what_reads_a_body_says_what_is_wrong_with_one(operation: Operation) -> 
         assert {"400", "413", "415", "422"} <= set(operation.content["responses"])
     else:
         assert "requestBody" not in operation.content
+
+
+@pytest.mark.parametrize(
+    "schema", [name for name in DOCUMENT["components"]["schemas"] if name.endswith("Request")]
+)
+def test_every_text_of_a_request_is_of_a_known_set_or_length(schema: str) -> None:
+    unbounded = [
+        name
+        for name, shape in DOCUMENT["components"]["schemas"][schema]["properties"].items()
+        if shape["type"] == "string"
+        and not {"enum", "maxLength"} & shape.keys()
+        and re.search(r"[*+]|,\}", shape.get("pattern", "+"))
+    ]
+    assert unbounded == []

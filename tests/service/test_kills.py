@@ -44,6 +44,19 @@ def kill_main_process(service: RunningService) -> None:
     process.wait(timeout=10)
 
 
+def ended(pids: list[int]) -> bool:
+    """Whether processes end within a few seconds, without being told again."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if not any(
+            Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes()
+            for pid in pids
+        ):
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def kill_database(service: RunningService) -> None:
     note = service.data_dir / "postgres" / "postmaster.pid"
     pid = int(note.read_text().partition("\n")[0])
@@ -139,7 +152,9 @@ def test_nothing_is_lost_or_halved_by_kills_under_load(own_service: RunningServi
             restart_database()
             load.go_on_for(0.3)
         for kill in (kill_service, kill_main_process):
+            workers = service.worker_pids()
             kill(service)
+            assert ended(workers)
             service.launch()
             load.go_on_for(0.3)
         kill_database(service)

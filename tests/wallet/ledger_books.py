@@ -13,9 +13,10 @@ from uuid import UUID
 import psycopg
 
 from casino_brag.audit import Entry, EntryType
+from casino_brag.catalogue.operators import SigningOperator, signing_operator
 from casino_brag.catalogue.sessions import Mode, NewSession, open_session
 from casino_brag.ids import uuid7
-from casino_brag.wallet.answers import Request, body_around_balance
+from casino_brag.wallet.answers import Request, operation
 from casino_brag.wallet.builtin import PlayerAccount, player_account
 from tests.inprocess import AppHouse
 
@@ -57,18 +58,18 @@ class Books:
 
     def __init__(self, house: AppHouse, conn: psycopg.Connection[Any]) -> None:
         self.conn = conn
-        name = house.new_operator().name
-        row = conn.execute("SELECT operator_id, now() FROM operator WHERE name = %s", [name]).fetchone()
-        assert row is not None
-        self.operator_id: UUID = row[0]
+        credentials = house.new_operator()
+        operator = signing_operator(conn, credentials.name, credentials.key_id)
+        assert operator is not None
+        self.operator_id = operator.operator_id
         version = conn.execute("SELECT active_version_id FROM game WHERE game = %s", [GAME]).fetchone()
         assert version is not None
         self.version_id: UUID = version[0]
-        self.members = [self._member(name, row[1]) for _ in range(PLAYERS)]
+        self.members = [self._member(operator) for _ in range(PLAYERS)]
 
-    def _member(self, operator: str, now: datetime) -> Member:
+    def _member(self, operator: SigningOperator) -> Member:
         wanted = NewSession(player=secrets.token_hex(4), currency="GBP", mode=Mode.REAL)
-        session = open_session(self.conn, self.operator_id, operator, wanted, now)
+        session = open_session(self.conn, operator, wanted)
         account = player_account(self.conn, self.operator_id, wanted.player, "GBP", "real")
         return Member(account, session.session_id)
 
@@ -136,17 +137,14 @@ class Books:
             player_id=member.account.player_id,
             round_id=round_id,
         )
-        head, tail = body_around_balance({"request": request})
         fingerprint = hashlib.sha256(json.dumps(request).encode()).digest()
-        return {
-            "operator_id": self.operator_id,
-            "player_id": member.account.player_id,
-            **Request(key, fingerprint).fields,
-            "status": status,
-            "body_head": head,
-            "body_tail": tail,
-            "audit": entry.text(),
-        }
+        return operation(
+            {"operator_id": self.operator_id, "player_id": member.account.player_id},
+            Request(key, fingerprint),
+            status=status,
+            document={"request": request},
+            audit=entry.text(),
+        )
 
     def balances(self) -> list[int]:
         rows = dict(

@@ -22,27 +22,26 @@ def test_nobody_gets_more_than_a_burst_and_the_rate(per_second: int, pauses: lis
     now, taken = 1000.0, 0
     for pause in pauses:
         now += pause
-        taken += buckets.take("somebody", now) == 0
+        taken += buckets.take("somebody", now)
     assert taken <= per_second * BURST_SECONDS + (now - 1000.0) * per_second + 1
 
 
 @given(per_second=st.integers(1, 50))
-def test_who_waits_as_long_as_told_may_go_on(per_second: int) -> None:
+def test_who_waits_a_second_may_go_on(per_second: int) -> None:
     buckets = Buckets(per_second)
-    now = 0.0
-    while not (wait := buckets.take("somebody", now)):
+    while buckets.take("somebody", 0.0):
         pass
-    assert buckets.take("somebody", now + wait + 1e-6) == 0
+    assert buckets.take("somebody", 1.0)
 
 
 def test_callers_do_not_slow_each_other_and_are_forgotten_oldest_first() -> None:
     buckets = Buckets(1)
-    while not buckets.take("loud", 0.0):
+    while buckets.take("loud", 0.0):
         pass
-    assert buckets.take("quiet", 0.0) == 0
+    assert buckets.take("quiet", 0.0)
     for number in range(CALLERS_MAX):
         buckets.take(str(number), 0.0)
-    assert buckets.take("loud", 0.0) == 0
+    assert buckets.take("loud", 0.0)
 
 
 def test_a_caller_above_the_rate_gets_429_with_retry_after() -> None:

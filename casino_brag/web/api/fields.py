@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any
 
 import marshmallow as ma
 from marshmallow.validate import Length, OneOf, Range, Regexp
 
+from casino_brag.game.rules import MINOR_MAX
 from casino_brag.wallet.currency import exponent
-
-AMOUNT_MAX_MINOR: Final = 2**53 - 1
-"""The largest whole number that every JSON reader keeps exactly."""
 
 
 class Whole(Regexp):
@@ -39,7 +37,7 @@ class WholeNumber(ma.fields.Integer):
 def amount_minor(*, least: int = 0, description: str = "", **kwargs: Any) -> WholeNumber:
     """An amount of a request, in minor units."""
     return WholeNumber(
-        validate=Range(least, AMOUNT_MAX_MINOR, error="Give a whole number of minor units, {min} to {max}."),
+        validate=Range(least, MINOR_MAX, error="Give a whole number of minor units, {min} to {max}."),
         metadata={"description": description, "format": "int64"},
         **kwargs,
     )

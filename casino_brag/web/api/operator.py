@@ -16,7 +16,7 @@ from casino_brag.wallet.answers import Request
 from casino_brag.wallet.builtin import Direction, balance_minor, move
 from casino_brag.wallet.currency import exponent
 from casino_brag.web.api.fields import Whole, amount_minor, currency, one_of, printable
-from casino_brag.web.api.player import IDEMPOTENCY_KEY, answered, idempotency_key
+from casino_brag.web.api.idempotency import IDEMPOTENCY_KEY, answered, idempotency_key
 from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.signed import HEADERS, signing_caller
 from casino_brag.web.service import service
@@ -30,17 +30,27 @@ _PROBLEMS: Final = (
     Code.UNAUTHENTICATED,
     Code.SIGNATURE_INVALID,
     Code.NONCE_REUSED,
+    Code.REQUEST_IN_PROGRESS,
     Code.BUSY,
     Code.DATABASE_UNAVAILABLE,
 )
 _BODY: Final = (Code.BODY_TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE, Code.MALFORMED_REQUEST, Code.INVALID)
+_MOVING: Final = (*_BODY, Code.IDEMPOTENCY_KEY_MISSING, *_PROBLEMS, Code.IDEMPOTENCY_KEY_REUSED)
 
 
 class SessionRequest(ma.Schema):
     """A session to open."""
 
-    player = printable(
-        128, required=True, metadata={"description": "The operator's own name for the player."}
+    player = fields.String(
+        required=True,
+        validate=[
+            ma.validate.Length(1, 128, error="Give 1 to 128 characters."),
+            Whole(
+                r"^(?!\.{1,2}$)[\x21-\x2e\x30-\x7e]+$",
+                error="Use visible ASCII characters without a slash, and more than dots: it stands in addresses.",
+            ),
+        ],
+        metadata={"description": "The operator's own name for the player."},
     )
     currency = currency()
     mode = one_of(*Mode, required=True)
@@ -49,7 +59,7 @@ class SessionRequest(ma.Schema):
     channel = printable(32)
     language = fields.String(
         load_default="en",
-        validate=Whole(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", error="Give a language tag."),
+        validate=Whole(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$", error="Give a language tag."),
     )
     test = fields.Boolean(load_default=False, truthy={True}, falsy={False})
     return_url = fields.String(
@@ -108,13 +118,13 @@ class BalanceSchema(ma.Schema):
 @blueprint.doc(security=_SIGNED)
 @blueprint.arguments(SessionRequest)
 @blueprint.response(201, OpenedSessionSchema)
-@blueprint.problems(*_BODY, *_PROBLEMS, Code.GAME_UNAVAILABLE, Code.REQUEST_IN_PROGRESS)
+@blueprint.problems(*_BODY, *_PROBLEMS, Code.GAME_UNAVAILABLE)
 def post_session(body: dict[str, Any]) -> dict[str, Any]:
     """Open a session for a player."""
     wanted = NewSession(**body | {"mode": Mode(body["mode"])})
     with service().database.connection() as conn:
         operator = signing_caller(conn)
-        opened = open_session(conn, operator.operator_id, operator.name, wanted, operator.read_at)
+        opened = open_session(conn, operator, wanted)
     launch_url = None if operator.launch_url is None else f"{operator.launch_url}#token={opened.token}"
     return {
         "session_id": opened.session_id,
@@ -132,7 +142,7 @@ def delete_session(session_id: UUID) -> None:
     """End a session.  Rounds that are open stay decidable."""
     with service().database.connection() as conn:
         operator = signing_caller(conn)
-        if not close_session(conn, operator.operator_id, operator.name, session_id, operator.read_at):
+        if not close_session(conn, operator, session_id):
             raise ServiceError(Code.NOT_FOUND, "You have no open session of this id.")
 
 
@@ -140,14 +150,7 @@ def delete_session(session_id: UUID) -> None:
 @blueprint.doc(security=_SIGNED)
 @blueprint.arguments(MovementRequest)
 @blueprint.response(201, MovementSchema)
-@blueprint.problems(
-    *_BODY,
-    Code.IDEMPOTENCY_KEY_MISSING,
-    *_PROBLEMS,
-    Code.IDEMPOTENCY_KEY_REUSED,
-    Code.REQUEST_IN_PROGRESS,
-    Code.BALANCE_LIMIT_EXCEEDED,
-)
+@blueprint.problems(*_MOVING, Code.BALANCE_LIMIT_EXCEEDED)
 def post_deposit(body: dict[str, Any], player: str) -> Response:
     """Put money into a player's account."""
     return _move(Direction.DEPOSIT, body, player)
@@ -157,14 +160,7 @@ def post_deposit(body: dict[str, Any], player: str) -> Response:
 @blueprint.doc(security=_SIGNED)
 @blueprint.arguments(MovementRequest)
 @blueprint.response(201, MovementSchema)
-@blueprint.problems(
-    *_BODY,
-    Code.IDEMPOTENCY_KEY_MISSING,
-    *_PROBLEMS,
-    Code.IDEMPOTENCY_KEY_REUSED,
-    Code.REQUEST_IN_PROGRESS,
-    Code.INSUFFICIENT_FUNDS,
-)
+@blueprint.problems(*_MOVING, Code.INSUFFICIENT_FUNDS)
 def post_withdrawal(body: dict[str, Any], player: str) -> Response:
     """Take money out of a player's account."""
     return _move(Direction.WITHDRAWAL, body, player)

@@ -9,14 +9,15 @@ from uuid import UUID
 from flask import Response, request
 
 from casino_brag.catalogue.games import limits_in
-from casino_brag.catalogue.sessions import read_caller, token_hash
+from casino_brag.catalogue.sessions import hash_of, read_caller
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
 from casino_brag.game.settlement import Decision, Stakes
 from casino_brag.rounds import deciding, opening
 from casino_brag.rounds.reading import list_rounds, net_position_minor, open_rounds, read_round
-from casino_brag.wallet.answers import Answer, Request
+from casino_brag.wallet.answers import Request
 from casino_brag.wallet.currency import exponent
+from casino_brag.web.api.idempotency import IDEMPOTENCY_KEY, answered, idempotency_key
 from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.schemas import (
     DecisionRequest,
@@ -33,15 +34,7 @@ blueprint = StrictBlueprint(
 )
 
 _TOKEN: Final = re.compile(r"(?i:bearer) ([A-Za-z0-9_-]{43})")
-_KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
 
-IDEMPOTENCY_KEY: Final = {
-    "in": "header",
-    "name": "Idempotency-Key",
-    "required": True,
-    "description": "Names this request, so that sending it again repeats the first answer.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x20-\x7e]+$"},
-}
 _SESSION: Final[list[dict[str, list[str]]]] = [{"session": []}]
 _READING: Final = (Code.UNAUTHENTICATED, Code.BUSY, Code.DATABASE_UNAVAILABLE)
 _MOVING: Final = (
@@ -66,9 +59,9 @@ _MOVING: Final = (
 @blueprint.problems(*_READING, Code.SESSION_EXPIRED)
 def session() -> dict[str, Any]:
     """Where the player stands: balance, limits, and the round that waits for a decision."""
-    token = bearer_token()
+    token_hash = session_token_hash()
     with service().database.connection() as conn:
-        caller = read_caller(conn, token)
+        caller = read_caller(conn, token_hash)
         caller.must_be_live()
         house = service().house
         waiting = open_rounds(conn, house, caller)
@@ -110,7 +103,7 @@ def open_round(body: dict[str, Any]) -> Response:
     """Stake an Ante, and a Pair Bonus if wanted; get three cards and a decision to take."""
     wanted = Request.of(idempotency_key(), "POST", "/v1/rounds", body)
     ask = opening.Ask(
-        token=bearer_token(),
+        token_hash=session_token_hash(),
         request=wanted,
         stakes=Stakes(body["ante_minor"], body["pair_bonus_minor"]),
         game=body.get("game"),
@@ -128,7 +121,7 @@ def decide(body: dict[str, Any], round_id: UUID) -> Response:
     """Play, staking the Play wager, or fold; the round is settled and paid."""
     wanted = Request.of(idempotency_key(), "POST", f"/v1/rounds/{round_id}/decision", body)
     ask = deciding.Ask(
-        token=bearer_token(),
+        token_hash=session_token_hash(),
         request=wanted,
         round_id=round_id,
         decision=Decision(body["decision"]),
@@ -143,9 +136,9 @@ def decide(body: dict[str, Any], round_id: UUID) -> Response:
 @blueprint.problems(*_READING, Code.ROUND_NOT_FOUND)
 def get_round(round_id: UUID) -> dict[str, Any]:
     """A round as its player may see it now."""
-    token = bearer_token()
+    token_hash = session_token_hash()
     with service().database.connection() as conn:
-        return read_round(conn, service().house, token, round_id)
+        return read_round(conn, service().house, token_hash, round_id)
 
 
 @blueprint.route("/rounds")
@@ -155,34 +148,15 @@ def get_round(round_id: UUID) -> dict[str, Any]:
 @blueprint.problems(*_READING, Code.INVALID, Code.SESSION_EXPIRED)
 def get_rounds(query: dict[str, Any]) -> dict[str, Any]:
     """The player's rounds, newest first."""
-    token = bearer_token()
+    token_hash = session_token_hash()
     with service().database.connection() as conn:
-        page = list_rounds(conn, service().house, token, after=query.get("cursor"), limit=query["limit"])
+        page = list_rounds(conn, service().house, token_hash, after=query.get("cursor"), limit=query["limit"])
     return {"items": page.items, "next_cursor": None if page.next_after is None else str(page.next_after)}
 
 
-def bearer_token() -> bytes:
+def session_token_hash() -> bytes:
     """The hash of the session token of this request; `unauthenticated` when there is none."""
     match = _TOKEN.fullmatch(request.headers.get("Authorization", ""))
     if match is None:
         raise ServiceError(Code.UNAUTHENTICATED, "Send the session's token: Authorization: Bearer <token>.")
-    return token_hash(match[1])
-
-
-def idempotency_key() -> str:
-    """This request's key; `idempotency_key_missing` when there is none that will do."""
-    key = request.headers.get("Idempotency-Key", "")
-    if not _KEY.fullmatch(key):
-        raise ServiceError(
-            Code.IDEMPOTENCY_KEY_MISSING,
-            "Send an Idempotency-Key header of 1 to 255 printable ASCII characters, a new one for each new request.",
-        )
-    return key
-
-
-def answered(answer: Answer) -> Response:
-    """The stored answer, byte for byte."""
-    response = Response(answer.body, status=answer.status, content_type="application/json")
-    if answer.replayed:
-        response.headers["Idempotency-Replayed"] = "true"
-    return response
+    return hash_of(match[1])

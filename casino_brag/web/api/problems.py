@@ -15,7 +15,7 @@ from flask_smorest import Api, Blueprint
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import HTTPException
 
-from casino_brag.errors import MEANINGS, Code, Meaning, ServiceError
+from casino_brag.errors import MEANINGS, Code, ServiceError
 from casino_brag.sealing import SealBroken
 from casino_brag.web.api import strict_json
 from casino_brag.web.requests import body
@@ -28,7 +28,6 @@ _BY_STATUS: Final[Mapping[int, tuple[Code, str]]] = {
     400: (Code.MALFORMED_REQUEST, "The request could not be read."),
     404: (Code.NOT_FOUND, "See /docs for the addresses there are."),
     405: (Code.METHOD_NOT_ALLOWED, "See the Allow header for the methods this address takes."),
-    406: (Code.NOT_ACCEPTABLE, "Accept application/json."),
     413: (Code.BODY_TOO_LARGE, "A body has at most 64 KiB."),
     415: (Code.UNSUPPORTED_MEDIA_TYPE, "Send Content-Type: application/json."),
     422: (Code.INVALID, "See errors for what is wrong with each field."),
@@ -51,25 +50,23 @@ class ProblemSchema(ma.Schema):
     )
 
 
-def problem(
-    code: Code, detail: str, errors: Mapping[str, Any] | None = None, retry_after_seconds: int | None = None
-) -> Response:
+def problem(error: ServiceError) -> Response:
     """The answer for an error."""
-    meaning: Meaning = MEANINGS[code]
+    meaning = error.meaning
     details: dict[str, Any] = {
-        "type": f"/docs/problems#{code.value}",
+        "type": f"/docs/problems#{error.code.value}",
         "title": meaning.title,
         "status": meaning.status,
-        "detail": detail,
-        "code": code.value,
+        "detail": error.detail,
+        "code": error.code.value,
         "retryable": meaning.retryable,
     }
-    if errors:
-        details["errors"] = errors
-    g.problem = code.value
+    if error.errors:
+        details["errors"] = error.errors
+    g.problem = error.code.value
     response = Response(json.dumps(details), status=meaning.status, content_type=MEDIA_TYPE)
-    if retry_after_seconds is not None:
-        response.headers["Retry-After"] = str(retry_after_seconds)
+    if meaning.retry_after_seconds is not None:
+        response.headers["Retry-After"] = str(meaning.retry_after_seconds)
     if meaning.status == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
@@ -83,22 +80,18 @@ class ProblemApi(Api):  # type: ignore[misc]
 
     def _register_error_handlers(self) -> None:
         assert self._app is not None
-        self._app.register_error_handler(ServiceError, _service_error)
+        self._app.register_error_handler(ServiceError, problem)
         self._app.register_error_handler(HTTPException, _http_exception)
         self._app.register_error_handler(Exception, _unforeseen)
 
 
-def _service_error(error: ServiceError) -> Response:
-    return problem(error.code, error.detail, error.errors, error.retry_after_seconds)
-
-
 def _http_exception(error: HTTPException) -> Response:
-    code, detail = _BY_STATUS.get(error.code or 500, (Code.INTERNAL_ERROR, ""))
-    if code is Code.INTERNAL_ERROR:
+    if error.code is None or error.code not in _BY_STATUS:
         return _unforeseen(error)
-    response = problem(code, detail, _field_errors(error))
+    code, detail = _BY_STATUS[error.code]
+    response = problem(ServiceError(code, detail, errors=_field_errors(error)))
     for name, value in error.get_headers(request.environ):
-        if name.lower() in ("allow", "retry-after"):
+        if name.lower() == "allow":
             response.headers[name] = value
     return response
 
@@ -120,11 +113,10 @@ def _unforeseen(error: Exception) -> Response:
         frames.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")
         trace = trace.tb_next
     log.error("unforeseen", kind=type(error).__name__, at=frames[-8:])
+    detail = "The request was not carried out, or its answer was lost. Send it again."
     if isinstance(error, SealBroken):
-        return problem(Code.INTERNAL_ERROR, "A stored record cannot be opened. The operator has to be told.")
-    return problem(
-        Code.INTERNAL_ERROR, "The request was not carried out, or its answer was lost. Send it again."
-    )
+        detail = "A stored record cannot be opened. The operator has to be told."
+    return problem(ServiceError(Code.INTERNAL_ERROR, detail))
 
 
 class StrictParser(FlaskParser):

@@ -80,7 +80,4 @@ def _header(name: str, pattern: re.Pattern[str]) -> str:
 
 def _target() -> str:
     # The path as it was sent, before anybody decoded it: that is what the caller signed.
-    raw = (
-        request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI") or request.full_path.rstrip("?")
-    )
-    return str(raw)
+    return str(request.environ["RAW_URI"])
