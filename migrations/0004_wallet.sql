@@ -252,10 +252,13 @@ BEGIN
 END
 $$;
 
--- Ends a session; true when it was open.
+-- Ends a session; true when it was open.  A round that is being opened on it is opened before, or not at all.
 CREATE FUNCTION session_close(the_operator uuid, the_session uuid, audit text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
+    PERFORM FROM player WHERE player_id = (
+        SELECT player_id FROM session WHERE operator_id = the_operator AND session_id = the_session)
+        FOR NO KEY UPDATE;
     UPDATE session SET closed_at = now()
         WHERE operator_id = the_operator AND session_id = the_session AND closed_at IS NULL;
     IF FOUND THEN

@@ -76,8 +76,8 @@ ALTER TABLE transfer
     ADD CONSTRAINT transfer_round_fkey FOREIGN KEY (round_id) REFERENCES round;
 
 -- Opens rounds: stakes to escrow, the deal, the answer and the audit entry, or nothing.  One outcome for each:
---   opened | replayed | idempotency_key_reused | request_in_progress | game_unavailable | paytable_changed
---   | round_open | insufficient_funds | balance_limit_exceeded
+--   opened | replayed | idempotency_key_reused | request_in_progress | session_expired | game_unavailable
+--   | paytable_changed | round_open | insufficient_funds | balance_limit_exceeded
 -- Everything is judged after the players' rows are locked: a player's money moves one operation at a time.
 CREATE FUNCTION round_open(ops jsonb)
     RETURNS TABLE (item bigint, outcome text, status smallint, body text)
@@ -102,6 +102,7 @@ BEGIN
                 WHEN known.fingerprint = op.fingerprint THEN 'replayed'
                 WHEN known.fingerprint IS NOT NULL THEN 'idempotency_key_reused'
                 WHEN row_number() OVER (PARTITION BY op.player_id ORDER BY op.item) > 1 THEN 'request_in_progress'
+                WHEN s.closed_at IS NOT NULL OR s.expires_at <= now() THEN 'session_expired'
                 WHEN g.state IS DISTINCT FROM 'enabled' THEN 'game_unavailable'
                 WHEN g.active_version_id <> op.paytable_version_id THEN 'paytable_changed'
                 WHEN EXISTS (
@@ -113,8 +114,9 @@ BEGIN
                 ELSE 'opened'
             END AS outcome
         FROM op
-        JOIN account AS a USING (account_id)
-        LEFT JOIN game AS g USING (game)
+        JOIN session AS s ON s.session_id = op.session_id
+        JOIN account AS a ON a.account_id = op.account_id
+        LEFT JOIN game AS g ON g.game = op.game
         LEFT JOIN answer AS known ON (known.operator_id, known.player_id, known.idempotency_key)
             = (op.operator_id, op.player_id, op.idempotency_key)
     ), accepted AS (

@@ -17,6 +17,7 @@ from casino_brag.catalogue.operators import SigningOperator
 from casino_brag.db.records import as_jsonb
 from casino_brag.errors import Code, ServiceError
 from casino_brag.ids import uuid7
+from casino_brag.wallet.answers import refusal
 from casino_brag.wallet.builtin import player_account
 from casino_brag.wallet.currency import exponent
 
@@ -91,10 +92,7 @@ class Caller:
     def must_be_live(self) -> None:
         """Raises `session_expired` for a session that ended."""
         if not self.live:
-            raise ServiceError(
-                Code.SESSION_EXPIRED,
-                "The session has ended. A round that is open can still be decided; for a new one, open a session.",
-            )
+            raise refusal("session_expired")
 
 
 def hash_of(token: str) -> bytes:

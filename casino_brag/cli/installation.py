@@ -33,7 +33,7 @@ data_dir_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     envvar="CASINO_BRAG_DATA_DIR",
     default=default_data_dir,
-    show_default="the user's data directory",
+    show_default="~/.local/share/casino-brag; for root /var/lib/casino-brag/data",
     help="Where the embedded database and the keys are kept.",
 )
 

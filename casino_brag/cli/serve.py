@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from casino_brag.config import Config, read_config, read_server_settings
 from casino_brag.db.migrations import migrate, shipped_migrations
 from casino_brag.db.pool import APPLICATION_ROLE
 from casino_brag.errors import SetUpError
-from casino_brag.sealing import Sealer
+from casino_brag.sealing import SealBroken, Sealer
 from casino_brag.web.app import create_app
 
 DEMO_OPERATOR = "demo"
@@ -38,16 +39,23 @@ DEMO_GAME = "three-card-brag"
 @data_dir_option
 def serve(host: str, port: int, workers: int | None, directory: Path, data_dir: Path) -> None:
     """Start everything: database, schema, paytables, a demonstration operator, and the HTTP service."""
-    read_server_settings()  # what is wrong is said before anything is started
+    # What is wrong is said before anything is started.
+    read_server_settings()
+    _must_be_free(host, port)
     with database(data_dir) as addresses:
         keys = seal_keys(data_dir)
         with owner_connection(addresses) as conn:
-            started = _set_up(conn, Sealer(keys), directory)
+            try:
+                started = _set_up(conn, Sealer(keys), directory)
+            except SealBroken as broken:
+                raise SetUpError(
+                    f"The seal's keys are not those that this database was sealed with: {broken}."
+                ) from broken
         _must_work_as_the_application(addresses.app)
         report_problems(started.published, directory)
         config = read_config(database_url=addresses.app, seal_keys=keys)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        _Server(config, address, workers, _greeting(address, started)).run()
+        _Server(config, address, workers, _greeting(address, data_dir, started)).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,32 +100,45 @@ def _demo_token(
     return open_session(conn, operator, wanted).token
 
 
-def _greeting(address: str, started: _Started) -> str:
+def _greeting(address: str, data_dir: Path, started: _Started) -> str:
     base = f"http://{address}"
     operator = started.operator
     lines = [
         "",
-        f"casino-brag serves {base}",
+        "casino-brag is ready.",
         f"  API          {base}/docs   ({base}/openapi.json)",
         f"  Games        {base}/v1/games",
         f"  Readiness    {base}/readyz",
         f"  Operator     {operator.operator}   key {operator.key_id}   secret {operator.secret}",
+        f"  Data         {data_dir.absolute()}",
     ]
     if started.token is not None:
+        headers = (
+            '-H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: $(date +%s%N)" '
+            "-H 'Content-Type: application/json'"
+        )
         lines += [
             "",
             "A round, to copy and paste into another terminal:",
             "",
             f"TOKEN={started.token}",
-            f'ROUND=$(curl -s {base}/v1/rounds -H "Authorization: Bearer $TOKEN" '
-            "-H \"Idempotency-Key: $(date +%s%N)\" -H 'Content-Type: application/json' "
-            '-d \'{"ante_minor": 100, "pair_bonus_minor": 50}\' | tee /dev/stderr '
-            '| sed -n \'s/.*"round_id":"\\([^"]*\\)".*/\\1/p\'); echo',
-            f'curl -s {base}/v1/rounds/$ROUND/decision -H "Authorization: Bearer $TOKEN" '
-            "-H \"Idempotency-Key: $(date +%s%N)\" -H 'Content-Type: application/json' "
-            '-d \'{"decision": "play"}\'; echo',
+            f"DEAL=$(curl -s {base}/v1/rounds {headers} "
+            '-d \'{"ante_minor": 100, "pair_bonus_minor": 50}\'); echo "$DEAL"',
+            'ROUND=$(echo "$DEAL" | sed -n \'s/.*"round_id":"\\([^"]*\\)".*/\\1/p\')',
+            f'curl -s {base}/v1/rounds/$ROUND/decision {headers} -d \'{{"decision": "play"}}\'; echo',
         ]
     return "\n".join([*lines, "", "Ctrl-C stops everything.", ""])
+
+
+def _must_be_free(host: str, port: int) -> None:
+    """Finds out that a port is taken before a database is started for nothing."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        socket.create_server((host, port), family=family).close()
+    except OSError as refused:
+        raise SetUpError(
+            f"{host}:{port} cannot be listened on: {refused.strerror}. Choose another with --port or --host."
+        ) from refused
 
 
 class _PatientArbiter(Arbiter):  # type: ignore[misc]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import errors as pg
+from psycopg.abc import RV, PQGen
 from psycopg_pool import ConnectionPool, PoolTimeout, TooManyRequests
 
 from casino_brag.errors import Code, ServiceError
@@ -19,6 +20,8 @@ CONNECT_SECONDS: Final = 5
 CHECKOUT_SECONDS: Final = 5.0
 STATEMENT_MS: Final = 8_000
 LOCK_MS: Final = 5_000
+ANSWER_SECONDS: Final = 12.0
+WAIT_INTERVAL_SECONDS: Final = 0.1
 
 _SETTINGS: Final = " ".join(
     f"-c {setting}"
@@ -38,6 +41,16 @@ _WAITED_TOO_LONG: Final = (pg.QueryCanceled, pg.DeadlockDetected, pg.TooManyConn
 _OUT_OF_ORDER: Final = (psycopg.OperationalError, pg.ReadOnlySqlTransaction)
 
 
+class BoundedConnection(psycopg.Connection[Any]):
+    """Gives a server up that does not answer at all; its own limits only bound one that runs."""
+
+    def wait(
+        self, gen: PQGen[RV], interval: float = WAIT_INTERVAL_SECONDS, timeout: float | None = None
+    ) -> RV:
+        """Waits for an answer for at most `ANSWER_SECONDS`; psycopg's own error for a wait follows."""
+        return super().wait(gen, interval, ANSWER_SECONDS if timeout is None else timeout)
+
+
 class Database:
     """The application's way to the database, as the least privileged role.
 
@@ -49,7 +62,7 @@ class Database:
         self._url = url
         self._size = pool_size
         self._lock = threading.Lock()
-        self._pool: ConnectionPool | None = None
+        self._pool: ConnectionPool[BoundedConnection] | None = None
         self._pid = 0
 
     @contextmanager
@@ -90,12 +103,13 @@ class Database:
                 self._pool.close(timeout=CONNECT_SECONDS)
             self._pool = None
 
-    def _open_pool(self) -> ConnectionPool:
+    def _open_pool(self) -> ConnectionPool[BoundedConnection]:
         if self._pool is None or self._pid != os.getpid():
             with self._lock:
                 if self._pool is None or self._pid != os.getpid():
                     self._pool = ConnectionPool(
                         self._url,
+                        connection_class=BoundedConnection,
                         kwargs={
                             "autocommit": True,
                             "prepare_threshold": 2,
@@ -116,7 +130,7 @@ class Database:
         return self._pool
 
     def _discard_broken(self) -> None:
-        # After a restart of the server every pooled connection is dead: replace them all now, not one by one.
+        # After a restart of the server every pooled connection is dead: replace them all, not one by one.
         pool = self._pool
         if pool is not None:
-            pool.check()
+            pool.drain()

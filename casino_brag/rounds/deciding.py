@@ -51,7 +51,7 @@ def decide(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Answer:
     (seen,) = read_for_deciding(conn, [ask])
     if seen is None:
         raise unknown_token()
-    if (answer := seen.known.answer_to(ask.request)) is not None:
+    if (answer := seen.known.answer_to(_bound_request(ask, seen.caller))) is not None:
         return answer
     if seen.round is None:
         raise round_not_found()
@@ -116,11 +116,16 @@ def prepare_decision(
     )
     return operation(
         settled.columns(),
-        ask.request,
+        _bound_request(ask, caller),
         status=200,
         document=as_its_owner_sees(settled, version),
         audit=_entry(settled, version, caller, deal_index).text(),
     )
+
+
+def _bound_request(ask: Ask, caller: Caller) -> Request:
+    # Demonstration and real play do not meet, in stored answers neither.
+    return ask.request.within(caller.mode)
 
 
 def unseal_deal(house: House, round_: Round) -> tuple[int, list[str]]:

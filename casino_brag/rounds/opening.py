@@ -62,7 +62,7 @@ def open_round(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Answer:
         (seen,) = read_for_opening(conn, [ask])
         if seen is None:
             raise unknown_token()
-        if (answer := seen.known.answer_to(ask.request)) is not None:
+        if (answer := seen.known.answer_to(_bound_request(ask, seen))) is not None:
             return answer
         (outcome,) = carry_out(conn, "round_open", [prepare_opening(conn, house, ask, seen)])
         if outcome.name != "paytable_changed":
@@ -131,11 +131,16 @@ def prepare_opening(conn: psycopg.Connection[Any], house: House, ask: Ask, seen:
     )
     return operation(
         round_.columns() | {"balance_max_minor": MINOR_MAX},
-        ask.request,
+        _bound_request(ask, seen),
         status=201,
         document=as_its_owner_sees(round_, version),
         audit=_entry(round_, version, caller, draw).text(),
     )
+
+
+def _bound_request(ask: Ask, seen: Seen) -> Request:
+    # The session's money and its game belong to what is asked for: real money is never answered with a demo round.
+    return ask.request.within(str(seen.caller.account_id), seen.game or "")
 
 
 def _must_name_the_sessions_game(seen: Seen) -> None:

@@ -23,6 +23,11 @@ class Request:
     key: str
     fingerprint: bytes
 
+    def within(self, *circumstances: str) -> Request:
+        """The request as it stands in circumstances that its text leaves out; elsewhere it is another request."""
+        digest = hashlib.sha256(self.fingerprint + rfc8785.dumps(list(circumstances)))
+        return Request(self.key, digest.digest())
+
     @classmethod
     def of(cls, key: str, method: str, path: str, body: Mapping[str, Any]) -> Request:
         """`body` is the validated request, so that layout and defaults do not matter.
@@ -100,6 +105,10 @@ _REFUSALS: Final[Mapping[str, tuple[Code, str]]] = {
     "request_in_progress": (
         Code.REQUEST_IN_PROGRESS,
         "Another request of this player is being worked on. Send the same request again.",
+    ),
+    "session_expired": (
+        Code.SESSION_EXPIRED,
+        "The session has ended. A round that is open can still be decided; for a new one, open a session.",
     ),
     "game_unavailable": (Code.GAME_UNAVAILABLE, "The game takes no new rounds at present."),
     "round_open": (Code.ROUND_OPEN, "A round of this game waits for a decision. Decide it first."),

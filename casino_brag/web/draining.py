@@ -1,14 +1,24 @@
-"""A gunicorn worker that, when it stops, answers whoever has got through to it and frees the port at once."""
+"""The gunicorn worker: bounded in every wait, as discreet as the service, and patient when it stops."""
 
 from __future__ import annotations
 
 import select
+import socket
+import struct
 import time
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
+import structlog
 from gunicorn.workers.gthread import ThreadWorker
 
+from casino_brag.errors import Code, ServiceError
+from casino_brag.web.api.problems import MEDIA_TYPE, problem_text
+
+CLIENT_SECONDS: Final = 5
 TAKING_SECONDS_MAX: Final = 2.0
+
+log = structlog.get_logger("casino_brag.worker")
 
 
 class DrainingWorker(ThreadWorker):  # type: ignore[misc]
@@ -19,6 +29,32 @@ class DrainingWorker(ThreadWorker):  # type: ignore[misc]
     """
 
     alive: bool
+
+    def init_process(self) -> None:
+        """Bounds how long a client may keep a thread waiting for the rest of its request."""
+        for listener in self.sockets:  # accepted connections have what their listener has
+            for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+                listener.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", CLIENT_SECONDS, 0))
+        super().init_process()
+
+    def handle(self, conn: Any) -> Any:
+        """Serves a connection's next request; one whose client falls silent is closed."""
+        try:
+            return super().handle(conn)
+        except BlockingIOError:
+            return False
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
+        """Answers a request that is none.  The stock answer and log line repeat what was sent, tokens included."""
+        log.warning("malformed", kind=type(exc).__name__)
+        error = ServiceError(Code.MALFORMED_REQUEST, "The request is not HTTP as this service reads it.")
+        body = problem_text(error).encode()
+        head = (
+            "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nCache-Control: no-store\r\n"
+            f"Content-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        with suppress(OSError):
+            client.sendall(head.encode() + body)
 
     def set_accept_enabled(self, enabled: bool) -> None:
         """Starts or stops taking connections; when the worker stops, for good."""

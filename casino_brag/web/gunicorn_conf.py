@@ -24,6 +24,9 @@ limit_request_fields = 64
 limit_request_field_size = 4096
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: PTH112, S108 - heartbeats need no disk
 control_socket_disable = True
+# No header of a caller says where it comes from or which part of the path is ours.
+forwarded_allow_ips = ""
+forwarder_headers = ""
 
 
 def post_worker_init(worker: object) -> None:

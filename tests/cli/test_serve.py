@@ -66,7 +66,7 @@ def play(running: Serving, session: str) -> list[dict[str, object]]:
             check=True,
             env=environment(),
         )
-        return [json.loads(line) for line in [*shell.stderr.splitlines(), *shell.stdout.splitlines()] if line]
+        return [json.loads(line) for line in shell.stdout.splitlines() if line]
     player = Player(running.base, printed_token(running))
     opened = player.open(100, 50).json()
     return [opened, player.decide(opened["round_id"], "play").json()]

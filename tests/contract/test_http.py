@@ -24,7 +24,6 @@ NO_ROUND = "/v1/rounds/00000000-0000-7000-8000-000000000000"
 
 PROBLEMS: list[tuple[str, str, dict[str, str], bytes, Code]] = [
     ("GET", "/nothing", {}, b"", Code.NOT_FOUND),
-    ("GET", "/", {}, b"", Code.NOT_FOUND),
     ("GET", "/v1/games/", {}, b"", Code.NOT_FOUND),
     ("GET", "/v1/games/of-nobody", {}, b"", Code.NOT_FOUND),
     ("GET", "/v1/games/%ff%fe", {}, b"", Code.NOT_FOUND),

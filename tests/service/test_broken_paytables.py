@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,6 +150,7 @@ def test_mended_games_open_again_and_without_any_nothing_is_dealt(broken: Broken
     waiting = [player.open(100).json() for player in players]
 
     shutil.rmtree(broken.paytables)
+    broken.paytables.mkdir()
     printed = restart(broken.service)
     assert [game for game in games if f"{game} is not open:" not in printed] == []
     assert "No game is open" in printed
@@ -163,10 +165,21 @@ def test_mended_games_open_again_and_without_any_nothing_is_dealt(broken: Broken
 
 
 def test_a_first_start_without_paytables_says_where_it_looked(tmp_path: Path) -> None:
-    nowhere = tmp_path / "no-such-directory"
-    with RunningService.start(tmp_path, workers=1, paytables=nowhere) as service:
+    empty = tmp_path / "paytables"
+    empty.mkdir()
+    with RunningService.start(tmp_path, workers=1, paytables=empty) as service:
         assert "No game is open" in service.log()
-        assert str(nowhere) in service.log()
+        assert str(empty) in service.log()
         ready = requests.get(service.base + "/readyz", timeout=10)
         assert (ready.status_code, ready.json()["obstacles"]) == (503, ["No game is enabled."])
         assert requests.get(service.base + "/v1/games", timeout=10).json()["items"] == []
+
+
+def test_a_directory_that_is_not_there_closes_no_game(service: RunningService, tmp_path: Path) -> None:
+    """It is a slip of the pen far more often than a wish to close everything."""
+    nowhere = tmp_path / "no-such-directory"
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        service.command("paytables", "publish", "--paytables", str(nowhere))
+    assert str(nowhere) in refused.value.stderr
+    games = requests.get(service.base + "/v1/games", timeout=10).json()["items"]
+    assert {game["state"] for game in games} == {"enabled"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import Final
 
 from flask import Flask, Response, request
@@ -32,17 +33,14 @@ class Origins:
         self._lock = threading.Lock()
 
     def registered(self, origin: str) -> bool:
-        """Whether an operator registered this origin.  When the database does not answer: no."""
+        """Whether an operator registered this origin; what was known before when the database does not answer."""
         now = time.monotonic()
         with self._lock:
             asked, answer = self._known.get(origin, (float("-inf"), False))
         if now - asked < REMEMBERED_SECONDS:
             return answer
-        try:
-            with service().database.connection() as conn:
-                answer = is_registered_origin(conn, origin)
-        except ServiceError:
-            return False
+        with suppress(ServiceError), service().database.connection() as conn:
+            answer = is_registered_origin(conn, origin)
         with self._lock:
             if len(self._known) >= REMEMBERED_MAX:
                 self._known.clear()

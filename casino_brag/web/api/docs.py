@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from flask import Blueprint, Response, make_response, render_template
+from flask import Blueprint, Response, make_response, redirect, render_template
 from flask_smorest import Api
+from werkzeug.wrappers import Response as BaseResponse
 
 from casino_brag.errors import MEANINGS
 
@@ -15,6 +16,10 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors
 def blueprint_for(api: Api) -> Blueprint:
     """The pages at /docs, drawn from the API's own OpenAPI document."""
     blueprint = Blueprint("docs", "docs")
+
+    @blueprint.get("/")
+    def front_door() -> BaseResponse:
+        return redirect("/docs")
 
     @blueprint.get("/docs")
     def reference() -> Response:

@@ -50,8 +50,8 @@ class ProblemSchema(ma.Schema):
     )
 
 
-def problem(error: ServiceError) -> Response:
-    """The answer for an error."""
+def problem_text(error: ServiceError) -> str:
+    """The body of the answer for an error."""
     meaning = error.meaning
     details: dict[str, Any] = {
         "type": f"/docs/problems#{error.code.value}",
@@ -63,8 +63,14 @@ def problem(error: ServiceError) -> Response:
     }
     if error.errors:
         details["errors"] = error.errors
+    return json.dumps(details)
+
+
+def problem(error: ServiceError) -> Response:
+    """The answer for an error."""
+    meaning = error.meaning
     g.problem = error.code.value
-    response = Response(json.dumps(details), status=meaning.status, content_type=MEDIA_TYPE)
+    response = Response(problem_text(error), status=meaning.status, content_type=MEDIA_TYPE)
     if meaning.retry_after_seconds is not None:
         response.headers["Retry-After"] = str(meaning.retry_after_seconds)
     if meaning.status == HTTPStatus.UNAUTHORIZED:
