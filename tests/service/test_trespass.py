@@ -124,7 +124,7 @@ def test_an_operator_cannot_touch_what_is_another_operators(
 
 
 def altered(token: str) -> list[str]:
-    other = "A" if token[-1] != "A" else "B"
+    other = next(letter for letter in "ABC" if letter not in (token[0], token[-1]))
     half = len(token) // 2
     return [
         token[:-1] + other,
