@@ -31,11 +31,11 @@ from benchmarks.direct import Direct
 from benchmarks.http_load import exchange, post
 from benchmarks.phase import Phase
 from benchmarks.processor import busy_seconds, machine_seconds
+from casino_brag.catalogue.operators import signing_operator
 from casino_brag.catalogue.paytables import Shelf
 from casino_brag.catalogue.sessions import Mode, NewSession, open_session
 from casino_brag.cli.installation import seal_keys
 from casino_brag.cli.serve import DEMO_OPERATOR
-from casino_brag.db.clock import clock
 from casino_brag.db.embedded import EmbeddedServer, Role
 from casino_brag.rounds.house import House
 from casino_brag.sealing import Sealer
@@ -117,12 +117,13 @@ def _service(data_dir: Path) -> Iterator[tuple[int, int]]:
 def _sessions(url: str, connections: int) -> Tokens:
     """For each connection the tokens of its players' new demo sessions."""
     with psycopg.connect(url) as conn:
-        row = conn.execute("SELECT operator_id FROM operator WHERE name = %s", [DEMO_OPERATOR]).fetchone()
-        assert row is not None, "`serve` adds it"
+        row = conn.execute("SELECT key_id FROM operator JOIN operator_key USING (operator_id)").fetchone()
+        operator = None if row is None else signing_operator(conn, DEMO_OPERATOR, row[0])
+        assert operator is not None, "`serve` adds it"
 
         def token(player: str) -> str:
             wanted = NewSession(player=player, currency="GBP", mode=Mode.DEMO, game=GAME)
-            return open_session(conn, row[0], DEMO_OPERATOR, wanted, clock(conn)).token
+            return open_session(conn, operator, wanted).token
 
         return [
             [token(f"bench-{connection}-{player}") for player in range(PLAYERS_EACH)]
