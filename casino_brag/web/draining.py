@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import select
 import socket
 import struct
@@ -35,14 +36,8 @@ class DrainingWorker(ThreadWorker):  # type: ignore[misc]
         for listener in self.sockets:  # accepted connections have what their listener has
             for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
                 listener.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", CLIENT_SECONDS, 0))
+        self.log.error_log.addFilter(_is_about_no_silent_client)
         super().init_process()
-
-    def handle(self, conn: Any) -> Any:
-        """Serves a connection's next request; one whose client falls silent is closed."""
-        try:
-            return super().handle(conn)
-        except BlockingIOError:
-            return False
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Answers a request that is none.  The stock answer and log line repeat what was sent, tokens included."""
@@ -67,3 +62,8 @@ class DrainingWorker(ThreadWorker):  # type: ignore[misc]
             while time.monotonic() < until and select.select([listener], [], [], 0)[0]:
                 self.accept(listener)
             listener.close()
+
+
+def _is_about_no_silent_client(record: logging.LogRecord) -> bool:
+    # gunicorn would write a stack trace for each client that falls silent, as many as somebody cares to send.
+    return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))

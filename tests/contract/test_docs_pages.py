@@ -108,3 +108,8 @@ def test_the_reference_names_every_operation_parameter_and_shape(service: Runnin
 def test_the_problems_stand_in_their_order_of_precedence(service: RunningService) -> None:
     page = Page(requests.get(service.base + "/docs/problems", timeout=CALL_SECONDS).text)
     assert page.anchors == [code.value for code in Code]
+
+
+def test_the_front_door_leads_to_the_documentation(service: RunningService) -> None:
+    answer = requests.get(service.base + "/", timeout=CALL_SECONDS, allow_redirects=False)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/docs")

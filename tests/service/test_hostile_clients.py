@@ -53,14 +53,15 @@ def test_no_header_says_which_part_of_the_path_is_ours(service: RunningService) 
     assert b'"status":"ok"' in raw(service, sent)
 
 
-def test_clients_who_fall_silent_stop_nobody_for_long(own_service: RunningService) -> None:
+@pytest.mark.parametrize("half_sent", [b"", b"Content-Length: 20\r\n\r\n{"], ids=["headers", "body"])
+def test_clients_who_fall_silent_stop_nobody_for_long(own_service: RunningService, half_sent: bytes) -> None:
     halves = [
         socket.create_connection(("127.0.0.1", own_service.port), timeout=10)
         for _ in range(20)  # more than there are threads
     ]
     try:
         for half in halves:
-            half.sendall(b"POST /v1/rounds HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
+            half.sendall(b"POST /v1/rounds HTTP/1.1\r\nHost: x\r\n" + half_sent)
         began = time.monotonic()
         answer = requests.get(own_service.base + "/healthz", timeout=8 * CLIENT_SECONDS)
         assert answer.status_code == 200
@@ -68,6 +69,7 @@ def test_clients_who_fall_silent_stop_nobody_for_long(own_service: RunningServic
     finally:
         for half in halves:
             half.close()
+    assert "Traceback" not in own_service.log()
 
 
 def test_a_key_of_one_purse_does_not_serve_in_another(service: RunningService) -> None:
