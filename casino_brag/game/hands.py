@@ -75,6 +75,24 @@ class Shape(NamedTuple):
     ranks: tuple[int, int, int]
     suited: bool
 
+    @classmethod
+    def parse(cls, text: str) -> Shape:
+        """The shape written as three ranks, highest first, and perhaps ``suited``; ValueError for anything else.
+
+        >>> Shape.parse("Q-6-4"), Shape.parse("K-3-2 suited").suited
+        (Shape(ranks=(10, 4, 2), suited=False), True)
+        >>> Shape.parse("4-6-Q")
+        Traceback (most recent call last):
+            ...
+        ValueError: '4-6-Q' is no shape of a hand: write its ranks, highest first, such as 'Q-6-4' or 'Q-6-4 suited'
+        """
+        for shape in all_shapes():
+            if str(shape) == text:
+                return shape
+        raise ValueError(
+            f"{text!r} is no shape of a hand: write its ranks, highest first, such as 'Q-6-4' or 'Q-6-4 suited'"
+        )
+
     def __str__(self) -> str:
         return "-".join(RANKS[rank] for rank in self.ranks) + (" suited" if self.suited else "")
 
@@ -268,6 +286,7 @@ def order_lines(ranking: Ranking) -> tuple[str, ...]:
     return tuple(f"{rank_class} {category} {cards}" for rank_class, cards, category in placed)
 
 
+@lru_cache(maxsize=64)
 def order_digest(ranking: Ranking) -> str:
     """SHA-256, in hex, over the lines of :func:`order_lines`, each ended by a line feed.
 

@@ -254,7 +254,8 @@ def read_toml(path: Path) -> tuple[dict[str, object], Report]:
         # Not only TOMLDecodeError: an integer of thousands of digits is refused by int() itself.
         match = _TOML_LINE.search(str(error))
         line = int(match[1]) if match else text.count("\n") + 1
-        raise _unreadable(file, line, f"not valid TOML: {error}") from error
+        key = _KEY.match(text.splitlines()[line - 1]) if match else None
+        raise _unreadable(file, line, f"not valid TOML: {error}", _bare(key[1]) if key else "") from error
 
 
 _HEADER: Final = re.compile(r"\s*(\[\[?)\s*([^\[\]#]+?)\s*\]\]?\s*(?:#.*)?")
@@ -299,5 +300,5 @@ def _shown(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:100]}…"
 
 
-def _unreadable(file: str, line: int | None, message: str) -> PaytableError:
-    return PaytableError((Problem(file, line, "", message),))
+def _unreadable(file: str, line: int | None, message: str, key: str = "") -> PaytableError:
+    return PaytableError((Problem(file, line, key, message),))

@@ -49,7 +49,7 @@ _PLURALS: Final = {
     "A": "aces",
 }
 
-_QUALIFIERS: Final = {
+QUALIFIER_NAMES: Final = {
     Qualifier.TEN: "ten high or better",
     Qualifier.JACK: "jack high or better",
     Qualifier.QUEEN: "queen high or better",
@@ -165,7 +165,7 @@ def _dealer(paytable: Paytable) -> Section:
     return Section(
         "The dealer",
         (
-            f"The dealer qualifies with {_QUALIFIERS[paytable.qualifier]}.",
+            f"The dealer qualifies with {QUALIFIER_NAMES[paytable.qualifier]}.",
             f"If you play and the dealer does not qualify, {ante} and {play}, even where the dealer's hand is"
             " better than yours.",
         ),

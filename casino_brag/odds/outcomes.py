@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from casino_brag.game.hands import RANK_CLASSES, Category, Hand, Ranking, all_hands
+from casino_brag.game.hands import RANK_CLASSES, Category, Hand, Ranking, all_shapes, places
 from casino_brag.game.rules import Qualifier
 from casino_brag.game.settlement import Result, qualifying_class
 
@@ -48,14 +48,19 @@ class HandOutcomes(NamedTuple):
 class Outcomes:
     """The outcome counts of all 22,100 player hands under one ranking and qualifier.
 
-    Rows are in the order of :func:`casino_brag.game.hands.all_hands`.  ``rank_class`` holds 1..741 a hand;
-    ``category`` the position of its category among the members of Category; ``counts`` four columns, those of
-    ``PLAYED_RESULTS``, each row of which sums to 18,424.  The arrays are read-only.
+    Hands of one rank class that meet the same four counts fare alike whatever a paytable pays, so they are one
+    *kind*; there are about 1,600 kinds.  ``kind`` holds the kind of each hand, 0.., in the order of
+    :func:`casino_brag.game.hands.all_hands`.  The other arrays have a row for each kind: ``rank_class`` 1..741,
+    ascending; ``category`` the position of its category among the members of Category; ``counts`` the four
+    columns of ``PLAYED_RESULTS``, which sum to 18,424; ``hands`` how many hands are of the kind.  All arrays
+    are read-only.
     """
 
+    kind: Integers
     rank_class: Integers
     category: Integers
     counts: Integers
+    hands: Integers
 
     def of(self, hand: Hand) -> HandOutcomes:
         """The counts of one player hand.
@@ -65,9 +70,20 @@ class Outcomes:
         >>> outcomes(brag, Qualifier.QUEEN).of(Hand.parse("3c 3d 3h"))
         HandOutcomes(not_qualified=5190, win=13234, tie=0, lose=0)
         """
+        return HandOutcomes(*self.counts[self.kind_of(hand)].tolist())
+
+    def kind_of(self, hand: Hand) -> int:
+        """The kind of one hand.
+
+        >>> from casino_brag.game.hands import AceLowRun
+        >>> brag = Ranking(tuple(Category), best_prial="3", ace_low_run=AceLowRun.HIGHEST)
+        >>> counted = outcomes(brag, Qualifier.QUEEN)
+        >>> counted.kind_of(Hand.parse("3c 3d 3h")) == counted.kind_of(Hand.parse("3d 3h 3s"))
+        True
+        """
         cards = np.array(sorted(card.index for card in hand))
-        row = np.searchsorted(_sort_key(_hand_cards()), _sort_key(cards[np.newaxis]))[0]
-        return HandOutcomes(*self.counts[row].tolist())
+        row = np.searchsorted(_sort_key(hand_cards()), _sort_key(cards[np.newaxis]))[0]
+        return int(self.kind[row])
 
 
 @lru_cache(maxsize=16)
@@ -76,16 +92,54 @@ def outcomes(ranking: Ranking, qualifier: Qualifier) -> Outcomes:
 
     >>> from casino_brag.game.hands import AceLowRun
     >>> brag = Ranking(tuple(Category), best_prial="3", ace_low_run=AceLowRun.HIGHEST)
-    >>> outcomes(brag, Qualifier.QUEEN).counts.sum(axis=0).tolist()
+    >>> counted = outcomes(brag, Qualifier.QUEEN)
+    >>> (counted.hands @ counted.counts).tolist()
     [123809280, 97417516, 279840, 185663764]
     """
-    rank_class = np.array([ranking.rank_class(hand) for hand in all_hands()], dtype=np.int64)
-    members = list(Category)
-    category = np.array([members.index(ranking.category(hand)) for hand in all_hands()], dtype=np.int64)
-    counts = _count(rank_class - 1, qualifying_class(ranking, qualifier) - 1)
-    for array in (rank_class, category, counts):
+    classes = rank_classes(ranking)
+    counts = _count(classes - 1, qualifying_class(ranking, qualifier) - 1)
+    # Counts fit 15 bits and classes 10, so that one number a hand holds all that makes its kind.
+    packed = classes << 45 | counts[:, 0] << 30 | counts[:, 1] << 15 | counts[:, 2]
+    _, first, kind, hands = np.unique(packed, return_index=True, return_inverse=True, return_counts=True)
+    positions = {category: position for position, category in enumerate(Category)}
+    category_of_class = np.array([positions[place.category] for place in places(ranking).values()])
+    arrays = (kind, classes[first], category_of_class[classes[first] - 1], counts[first], hands)
+    for array in arrays:
         array.setflags(write=False)
-    return Outcomes(rank_class, category, counts)
+    return Outcomes(*arrays)
+
+
+def rank_classes(ranking: Ranking) -> Integers:
+    """The rank class, 1..741, of each hand, in the order of ``all_hands``.
+
+    >>> from casino_brag.game.hands import AceLowRun
+    >>> brag = Ranking(tuple(Category), best_prial="3", ace_low_run=AceLowRun.HIGHEST)
+    >>> int(rank_classes(brag)[0]) == brag.rank_class(Hand.parse("2c 2d 2h"))
+    True
+    """
+    of_shape = np.array([places(ranking)[shape].rank_class for shape in all_shapes()])
+    classes: Integers = of_shape[_shape_of_hand()]
+    return classes
+
+
+@lru_cache(maxsize=1)
+def hand_cards() -> Integers:
+    """Three card indexes a hand, ascending, in the order of ``all_hands``: shape (22100, 3), read-only."""
+    cards = np.array(list(combinations(range(52), 3)), dtype=np.int64)
+    cards.setflags(write=False)
+    return cards
+
+
+@lru_cache(maxsize=1)
+def _shape_of_hand() -> Integers:
+    """Each hand's position in ``all_shapes``; the same as ``Hand.shape``, for all hands at once."""
+    low, middle, high = (hand_cards() >> 2).T
+    a, b, c = (hand_cards() & 3).T
+    positions = np.zeros((2, 13, 13, 13), dtype=np.int64)
+    for position, ((first, second, third), suited) in enumerate(all_shapes()):
+        positions[int(suited), first, second, third] = position
+    shapes: Integers = positions[((a == b) & (b == c)).astype(np.int64), high, middle, low]
+    return shapes
 
 
 def _count(classes: Integers, threshold: int) -> Integers:
@@ -105,21 +159,20 @@ class _Below:
 
     def __init__(self, classes: Integers) -> None:
         self._classes = classes
-        self._cards = _hand_cards()
+        self._cards = hand_cards()
         a, b, c = self._cards.T
-        self._all = self._table(np.zeros_like(classes), 1)
-        self._with_card = self._table(a, 52) + self._table(b, 52) + self._table(c, 52)
-        self._with_pair = (
-            self._table(52 * a + b, 52 * 52)
-            + self._table(52 * a + c, 52 * 52)
-            + self._table(52 * b + c, 52 * 52)
-        )
+        self._all = self._table(1, np.zeros_like(classes))
+        self._with_card = self._table(52, a, b, c)
+        self._with_pair = self._table(52 * 52, 52 * a + b, 52 * a + c, 52 * b + c)
 
-    def _table(self, row: Integers, rows: int) -> Integers:
-        """In each row, the running count of the hands put there that are below class k."""
+    def _table(self, height: int, *rows: Integers) -> NDArray[np.int32]:
+        """In each row, the running count of the hands put there that are below class k; each hand is put into
+        every row it is given.
+        """
         width = RANK_CLASSES + 1
-        filled = np.bincount(row * width + self._classes + 1, minlength=rows * width)
-        return filled.reshape(rows, width).cumsum(axis=1)
+        places_filled = np.concatenate([row * width + self._classes + 1 for row in rows])
+        filled = np.bincount(places_filled, minlength=height * width)
+        return filled.reshape(height, width).cumsum(axis=1, dtype=np.int32)
 
     def counts(self, k: Integers) -> Integers:
         """B(k) for each player hand and its own k."""
@@ -131,12 +184,6 @@ class _Below:
         with_three = (self._classes < k).astype(np.int64)
         counted: Integers = self._all[0, k] - with_one + with_two - with_three
         return counted
-
-
-@lru_cache(maxsize=1)
-def _hand_cards() -> Integers:
-    """Three card indexes a hand, ascending, in the order of ``all_hands``."""
-    return np.array(list(combinations(range(52), 3)), dtype=np.int64)
 
 
 def _sort_key(cards: Integers) -> Integers:

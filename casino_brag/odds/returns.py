@@ -1,190 +1,150 @@
 """The exact return of a paytable's wagers.
 
 Two wager types are told apart.  The *main game* is the Ante with the Play and the Ante Bonus that belong to
-it, played by the strategy of highest expectation.  The *Pair Bonus* stands by itself.  House edge is loss
-over the Ante (or the Pair Bonus), element of risk is loss over all money staked, and RTP is 1 less the
-element of risk; the first two have different denominators wherever a Play is staked.
+it.  The *Pair Bonus* stands by itself.  House edge is loss over the Ante (or the Pair Bonus), element of risk
+is loss over all money staked, and RTP is 1 less the element of risk; the first two have different denominators
+wherever a Play is staked.
 
-Where a paytable rounds winnings down, true figures depend on the stake.  The figures here are then those
-without rounding: no stake returns more, because rounding only takes away.
+Where a paytable rounds winnings down, true figures depend on the stake.  Functions that take stakes give the
+figures at these; without stakes they give those without rounding, which no stake exceeds, because rounding
+only takes away.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import lcm, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casino_brag.game.hands import Category, all_hands
+from casino_brag.game.hands import Category, places
 from casino_brag.game.paytable import Paytable
-from casino_brag.game.settlement import Result, Stakes, settle_outcome
-from casino_brag.odds.outcomes import DEALER_HANDS, DEALS, HANDS, PLAYED_RESULTS, Integers, outcomes
-
-Decisions = NDArray[np.bool_]
-"""A strategy: for each of the 22,100 hands, in the order of ``all_hands``, whether it is played."""
+from casino_brag.game.settlement import Result, Spot, Stakes
+from casino_brag.odds.outcomes import DEALS, Integers, outcomes
+from casino_brag.odds.payoffs import EVERY_SPOT, MAIN, Payoffs, payoffs, whole_stakes
+from casino_brag.odds.strategies import MAX_EXPECTATION, Decisions, best_decisions, count_endings, total
 
 
 @dataclass(frozen=True, slots=True)
-class MainGame:
-    """Ante, Play and Ante Bonus over all 407,170,400 deals, in Antes.
+class Returns:
+    """What one or more wagers together return over all deals (or hands).
 
-    ``net_distribution`` counts deals by what the player wins (below 0: loses); ``lowest_hand_played`` is the
-    shape of the weakest hand the strategy plays, None when it folds everything; ``is_rank_threshold`` says
-    whether it plays exactly the hands from that one up.
+    ``nets_minor`` counts deals by what the player wins (below 0: loses); ``pushes`` counts those in which all
+    that was staked came back and no more.  Both, and ``staked_minor`` over all deals, are for a stake of
+    ``unit_minor``; properties give amounts in such units: Antes, or for the Pair Bonus its own stake.
     """
 
-    net_distribution: Mapping[Fraction, int]
-    total_staked_antes: Fraction
-    hands_played: int
-    lowest_hand_played: str | None
-    is_rank_threshold: bool
+    unit_minor: int
+    nets_minor: Mapping[int, int]
+    staked_minor: int
+    pushes: int
 
     @property
     def deals(self) -> int:
-        """All deals: 407,170,400."""
-        return sum(self.net_distribution.values())
+        """How many deals were counted: 407,170,400, or 22,100 hands for the Pair Bonus by itself."""
+        return sum(self.nets_minor.values())
 
     @property
-    def net_antes(self) -> Fraction:
+    def net(self) -> Fraction:
         """What the player wins over all deals."""
-        return sum((net * deals for net, deals in self.net_distribution.items()), Fraction(0))
+        return Fraction(self._power_sum(1), self.unit_minor)
+
+    @property
+    def staked(self) -> Fraction:
+        """What the player puts down over all deals."""
+        return Fraction(self.staked_minor, self.unit_minor)
+
+    @property
+    def net_distribution(self) -> dict[Fraction, int]:
+        """Deals by what the player wins in one, from the largest loss up."""
+        return {Fraction(net, self.unit_minor): deals for net, deals in sorted(self.nets_minor.items())}
 
     @property
     def rtp(self) -> Fraction:
-        """All that is returned over all that is staked, the Play included."""
+        """All that is returned over all that is staked."""
         return 1 - self.element_of_risk
 
     @property
     def element_of_risk(self) -> Fraction:
         """Expected loss over all that is staked."""
-        return -self.net_antes / self.total_staked_antes
+        return -self.net / self.staked
 
     @property
     def house_edge(self) -> Fraction:
-        """Expected loss over the Ante."""
-        return -self.net_antes / self.deals
-
-    @property
-    def variance(self) -> Fraction:
-        """Variance of the net of one round, in squared Antes."""
-        square = sum((net**2 * deals for net, deals in self.net_distribution.items()), Fraction(0))
-        return square / self.deals - self.house_edge**2
-
-
-@dataclass(frozen=True, slots=True)
-class PairBonusGame:
-    """The Pair Bonus over all 22,100 hands, in units of its stake, settled on every one of them.
-
-    Where the rules take it on a fold it returns less, by as much as the player folds paying hands.
-    """
-
-    net_distribution: Mapping[Fraction, int]
-
-    @property
-    def hands(self) -> int:
-        """All hands: 22,100."""
-        return sum(self.net_distribution.values())
-
-    @property
-    def net(self) -> Fraction:
-        """What the player wins over all hands."""
-        return sum((net * hands for net, hands in self.net_distribution.items()), Fraction(0))
-
-    @property
-    def rtp(self) -> Fraction:
-        """All that is returned over all that is staked."""
-        return 1 - self.house_edge
-
-    @property
-    def house_edge(self) -> Fraction:
-        """Expected loss over the stake."""
-        return -self.net / self.hands
+        """Expected loss over the Ante (or the Pair Bonus)."""
+        return -self.net / self.deals
 
     @property
     def hit_frequency(self) -> Fraction:
         """Probability that more is returned than was staked."""
-        return Fraction(sum(hands for net, hands in self.net_distribution.items() if net > 0), self.hands)
+        return Fraction(sum(deals for net, deals in self.nets_minor.items() if net > 0), self.deals)
+
+    @property
+    def push_frequency(self) -> Fraction:
+        """Probability that exactly what was staked is returned."""
+        return Fraction(self.pushes, self.deals)
 
     @property
     def variance(self) -> Fraction:
-        """Variance of the net of one wager, in squared stakes."""
-        square = sum((net**2 * hands for net, hands in self.net_distribution.items()), Fraction(0))
-        return square / self.hands - self.house_edge**2
+        """Variance of the net of one round, in squared units."""
+        return self._central_moment(2)
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the net of one round, in units; for show."""
+        return sqrt(self.variance)
+
+    @property
+    def skewness(self) -> float:
+        """Third standardised moment of the net of one round; for show.  0 where nothing varies."""
+        sd = self.sd
+        return float(self._central_moment(3)) / sd**3 if sd else 0.0
+
+    def _power_sum(self, power: int) -> int:
+        return sum(net**power * deals for net, deals in self.nets_minor.items())
+
+    def _central_moment(self, power: int) -> Fraction:
+        deals, net = self.deals, self._power_sum(1)
+        scaled = sum((deals * value - net) ** power * count for value, count in self.nets_minor.items())
+        return Fraction(scaled, deals ** (power + 1) * self.unit_minor**power)
 
 
-def main_game(paytable: Paytable) -> MainGame:
-    """The main game under the strategy of highest expectation: play a hand exactly when playing is worth more
-    than folding.  Where both are worth the same it folds, which stakes less.
-
-    >>> game = main_game(Paytable.load("paytables/three-card-brag.toml"))
-    >>> game.net_antes, game.hands_played, game.lowest_hand_played
-    (Fraction(-13660084, 1), 14900, 'Q-6-4')
-    >>> f"{float(game.rtp):.6%}"
-    '97.996138%'
-    """
-    return strategy_figures(paytable, best_decisions(paytable))
-
-
-def best_decisions(paytable: Paytable) -> Decisions:
-    """The strategy of highest expectation.
-
-    >>> int(best_decisions(Paytable.load("paytables/double-play-brag.toml")).sum())
-    12740
-    """
-    counted = outcomes(paytable.ranking, paytable.qualifier)
-    ante_minor = whole_ante_minor(paytable)
-    plays = np.zeros(HANDS, dtype=np.bool_)
-    for position, category in enumerate(Category):
-        rows = counted.category == position
-        # Python's integers: odds and a common denominator together may exceed 64 bits.
-        net = [_settled(paytable, ante_minor, category, result)[0] for result in PLAYED_RESULTS]
-        worth = counted.counts[rows].astype(object) @ np.array(net, dtype=object)
-        plays[rows] = worth > DEALER_HANDS * _settled(paytable, ante_minor, category, Result.FOLD)[0]
-    return plays
-
-
-def strategy_figures(paytable: Paytable, plays: Decisions) -> MainGame:
-    """The main game under any strategy.
+def returns(
+    paytable: Paytable, spots: Collection[Spot], plays: Decisions, stakes: Stakes | None = None
+) -> Returns:
+    """What some spots together return over all 407,170,400 deals under any decisions, in units of the Ante.
 
     >>> paytable = Paytable.load("paytables/three-card-brag.toml")
-    >>> always = strategy_figures(paytable, np.ones(HANDS, dtype=np.bool_))
-    >>> always.total_staked_antes / always.deals
-    Fraction(2, 1)
+    >>> bonus = returns(paytable, {Spot.ANTE_BONUS}, MAX_EXPECTATION.decisions(paytable))
+    >>> bonus.net / bonus.deals
+    Fraction(293, 5525)
     """
-    counted = outcomes(paytable.ranking, paytable.qualifier)
-    ante_minor = whole_ante_minor(paytable)
-    distribution: Counter[Fraction] = Counter()
-    staked_minor = 0
-    for position, category in enumerate(Category):
-        rows = counted.category == position
-        played: Integers = counted.counts[rows & plays].sum(axis=0)
-        folded = int((rows & ~plays).sum()) * DEALER_HANDS
-        deals = dict(zip(PLAYED_RESULTS, played.tolist(), strict=True)) | {Result.FOLD: folded}
-        for result, count in deals.items():
-            net, staked = _settled(paytable, ante_minor, category, result)
-            if count:
-                distribution[Fraction(net, ante_minor)] += count
-                staked_minor += staked * count
-    played_classes, folded_classes = counted.rank_class[plays], counted.rank_class[~plays]
-    lowest = int(played_classes.min()) if played_classes.size else None
-    figures = MainGame(
-        net_distribution=dict(sorted(distribution.items())),
-        total_staked_antes=Fraction(staked_minor, ante_minor),
-        hands_played=int(plays.sum()),
-        lowest_hand_played=None if lowest is None else _shape_text(counted.rank_class, lowest),
-        is_rank_threshold=lowest is None or not bool((folded_classes >= lowest).any()),
+    paid = payoffs(paytable, stakes or whole_stakes(paytable))
+    endings = count_endings(outcomes(paytable.ranking, paytable.qualifier), plays)
+    assert endings.sum() == DEALS, "every deal is counted once"
+    return _returns(endings, paid, spots, paid.stakes.ante_minor)
+
+
+def main_game(paytable: Paytable, plays: Decisions | None = None, stakes: Stakes | None = None) -> Returns:
+    """Ante, Play and Ante Bonus over all deals, in Antes; played for the highest expectation unless told how.
+
+    >>> game = main_game(Paytable.load("paytables/three-card-brag.toml"))
+    >>> game.net, f"{float(game.rtp):.6%}"
+    (Fraction(-13660084, 1), '97.996138%')
+    """
+    return returns(
+        paytable, MAIN, MAX_EXPECTATION.decisions(paytable, stakes) if plays is None else plays, stakes
     )
-    assert figures.deals == DEALS, "every deal is counted once"
-    return figures
 
 
-def pair_bonus_game(paytable: Paytable) -> PairBonusGame | None:
-    """The Pair Bonus by itself; None when the game has none.
+def pair_bonus_game(paytable: Paytable, stakes: Stakes | None = None) -> Returns | None:
+    """The Pair Bonus by itself over all 22,100 hands, in units of its stake; None when the game has none.
+
+    It is settled on every hand.  Where the rules take it on a fold it returns less, by as much as the player
+    folds paying hands.
 
     >>> pair_bonus = pair_bonus_game(Paytable.load("paytables/three-card-brag.toml"))
     >>> pair_bonus.net, pair_bonus.rtp
@@ -192,17 +152,118 @@ def pair_bonus_game(paytable: Paytable) -> PairBonusGame | None:
     """
     if paytable.pair_bonus is None:
         return None
-    stake_minor = lcm(*(odds.denominator for odds in paytable.pair_bonus.pays.values()))
-    stakes = Stakes(whole_ante_minor(paytable), stake_minor)
-    hands = np.bincount(
-        outcomes(paytable.ranking, paytable.qualifier).category, minlength=len(Category)
-    ).tolist()
-    distribution: Counter[Fraction] = Counter()
-    for category, count in zip(Category, hands, strict=True):
-        # The same whatever the dealer holds, so any result of a played round will do.
-        wager = settle_outcome(paytable, stakes, category, Result.NOT_QUALIFIED)[-1]
-        distribution[Fraction(wager.payout_minor - stake_minor, stake_minor)] += count
-    return PairBonusGame(dict(sorted(distribution.items())))
+    paid = payoffs(paytable, stakes or whole_stakes(paytable))
+    # The same whatever the dealer holds, so any result of a played round will do.
+    endings = np.zeros((len(Category), len(Result)), dtype=np.int64)
+    endings[:, tuple(Result).index(Result.WIN)] = hands_by_category(paytable)
+    return _returns(endings, paid, {Spot.PAIR_BONUS}, paid.stakes.pair_bonus_minor)
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """An Ante and a Pair Bonus of one size, both staked in every round.
+
+    ``plays`` are the decisions best for both together; they differ from the main game's where a fold would lose
+    a Pair Bonus that is worth more than the Play risks.  ``returns`` is in units of the Ante, ``covariance`` of
+    the two nets in squared units; ``correlation`` is the same on a scale of -1 to 1, for show.
+    """
+
+    plays: Decisions
+    returns: Returns
+    covariance: Fraction
+    correlation: float
+
+
+def combined_game(paytable: Paytable) -> Combined | None:
+    """Main game and Pair Bonus together; None when the game has no Pair Bonus.
+
+    The two depend on the same cards, so their variances must not be added.
+
+    >>> f"{float(combined_game(Paytable.load('paytables/three-card-brag.toml')).covariance):.6f}"
+    '2.357491'
+    """
+    if paytable.pair_bonus is None:
+        return None
+    whole = whole_stakes(paytable)
+    unit = lcm(whole.ante_minor, whole.pair_bonus_minor)
+    stakes = Stakes(unit, unit)
+    paid = payoffs(paytable, stakes)
+    counted = outcomes(paytable.ranking, paytable.qualifier)
+    plays = best_decisions(counted, paid.net())
+    main, bonus = (returns(paytable, spots, plays, stakes) for spots in (MAIN, {Spot.PAIR_BONUS}))
+    products = tuple(
+        tuple(a * b for a, b in zip(*rows, strict=True))
+        for rows in zip(paid.net(MAIN), paid.net({Spot.PAIR_BONUS}), strict=True)
+    )
+    product = Fraction(total(count_endings(counted, plays), products), DEALS * unit**2)
+    covariance = product - main.house_edge * bonus.house_edge
+    spread = main.sd * bonus.sd
+    return Combined(
+        plays,
+        returns(paytable, EVERY_SPOT, plays, stakes),
+        covariance,
+        float(covariance) / spread if spread else 0.0,
+    )
+
+
+def rtp_sd(paytable: Paytable, plays: Decisions) -> float:
+    """Standard deviation of the main game's observed RTP after one round; over n rounds divide by the root of n.
+
+    RTP is a ratio of two sums that vary together, so it spreads like net + element of risk x staked, over the
+    average stake (W. G. Cochran, Sampling Techniques, 3rd edition, section 6.3).  For show.
+
+    >>> paytable = Paytable.load("paytables/three-card-brag.toml")
+    >>> f"{rtp_sd(paytable, MAX_EXPECTATION.decisions(paytable)):.4f}"
+    '0.9818'
+    """
+    paid = payoffs(paytable, whole_stakes(paytable))
+    net, staked = paid.net(MAIN), paid.staked(MAIN)
+    endings = count_endings(outcomes(paytable.ranking, paytable.qualifier), plays)
+    won, put_down = total(endings, net), total(endings, staked)
+    squares = tuple(
+        tuple((put_down * n - won * s) ** 2 for n, s in zip(*rows, strict=True))
+        for rows in zip(net, staked, strict=True)
+    )
+    return sqrt(Fraction(total(endings, squares) * DEALS, put_down**4))
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The hands that are played.
+
+    ``hands`` is of 22,100; ``lowest`` is the shape of the weakest of them, None when all are folded;
+    ``is_rank_threshold`` says whether they are exactly the hands from that one up.
+    """
+
+    hands: int
+    lowest: str | None
+    is_rank_threshold: bool
+
+
+def played(paytable: Paytable, plays: Decisions) -> Played:
+    """What can be said of decisions in a few words.
+
+    >>> paytable = Paytable.load("paytables/double-play-brag.toml")
+    >>> played(paytable, MAX_EXPECTATION.decisions(paytable))
+    Played(hands=12740, lowest='K-3-2', is_rank_threshold=True)
+    """
+    counted = outcomes(paytable.ranking, paytable.qualifier)
+    hands = int(counted.hands @ plays)
+    if not hands:
+        return Played(0, None, is_rank_threshold=True)
+    lowest = int(counted.rank_class[plays].min())
+    shape = list(places(paytable.ranking))[lowest - 1]
+    return Played(hands, str(shape), not bool((counted.rank_class[~plays] >= lowest).any()))
+
+
+def hands_by_category(paytable: Paytable) -> list[int]:
+    """How many of the 22,100 hands are of each category, in the order of Category.
+
+    >>> hands_by_category(Paytable.load("paytables/three-card-brag.toml"))
+    [16440, 3744, 1096, 720, 48, 52]
+    """
+    counted = outcomes(paytable.ranking, paytable.qualifier)
+    return [int(counted.hands[counted.category == position].sum()) for position in range(len(Category))]
 
 
 def player_favouring(paytable: Paytable) -> dict[str, str]:
@@ -229,24 +290,13 @@ def player_favouring(paytable: Paytable) -> dict[str, str]:
     }
 
 
-def whole_ante_minor(paytable: Paytable) -> int:
-    """An Ante on which all odds give whole minor units, so that nothing is rounded.
-
-    >>> whole_ante_minor(Paytable.load("paytables/three-card-brag.toml"))
-    1
-    """
-    bonus_odds = paytable.ante_bonus.pays.values() if paytable.ante_bonus else ()
-    odds = (paytable.ante_pays, *paytable.play_pays.values(), *bonus_odds)
-    return lcm(*(value.denominator for value in odds))
-
-
-def _settled(paytable: Paytable, ante_minor: int, category: Category, result: Result) -> tuple[int, int]:
-    """(net, staked) of the main game for one outcome, in minor units."""
-    wagers = settle_outcome(paytable, Stakes(ante_minor), category, result)
-    staked = sum(wager.stake_minor for wager in wagers)
-    return sum(wager.payout_minor for wager in wagers) - staked, staked
-
-
-def _shape_text(rank_class: Integers, wanted: int) -> str:
-    row = int(np.flatnonzero(rank_class == wanted)[0])
-    return str(all_hands()[row].shape)
+def _returns(endings: Integers, paid: Payoffs, spots: Collection[Spot], unit_minor: int) -> Returns:
+    nets: Counter[int] = Counter()
+    net, staked = paid.net(spots), paid.staked(spots)
+    pushes = 0
+    for row, counts in enumerate(endings.tolist()):
+        for column, deals in enumerate(counts):
+            if deals:
+                nets[net[row][column]] += deals
+                pushes += deals if net[row][column] == 0 < staked[row][column] else 0
+    return Returns(unit_minor, nets, total(endings, staked), pushes)

@@ -264,24 +264,26 @@ def test_rounding_down_allows_any_odds(tmp_path: Path) -> None:
 
 
 UNREADABLE = [
-    (b"", None, "the file is empty"),
-    (b" \n\n", None, "the file is empty"),
-    (b'game = "brag"\ntitle = "\xff"\n', 2, "not UTF-8"),
-    (b'game = "brag"\ntitle = \n', 2, "not valid TOML"),
-    (b'game = "brag"\ngame = "brag"\n', 2, "not valid TOML"),
-    (b'game = "brag"\ntitle = "Br', 2, "not valid TOML"),
-    (b"game = " + b"9" * 5000, 1, "not valid TOML"),
-    (b"game = " + b"[" * 20_000, None, "nested too deeply"),
-    (b"#" * (FILE_BYTES_MAX + 1), None, "larger than 65536 bytes"),
-    (b"\x00" * 100, 1, "not valid TOML"),
+    (b"", None, "", "the file is empty"),
+    (b" \n\n", None, "", "the file is empty"),
+    (b'game = "brag"\ntitle = "\xff"\n', 2, "", "not UTF-8"),
+    (b'game = "brag"\ntitle = \n', 2, "title", "not valid TOML"),
+    (b'game = "brag"\ngame = "brag"\n', 2, "game", "not valid TOML"),
+    (b'game = "brag"\ntitle = "Br', 2, "", "not valid TOML"),
+    (b"game = " + b"9" * 5000, 1, "", "not valid TOML"),
+    (b"game = " + b"[" * 20_000, None, "", "nested too deeply"),
+    (b"#" * (FILE_BYTES_MAX + 1), None, "", "larger than 65536 bytes"),
+    (b"\x00" * 100, 1, "", "not valid TOML"),
 ]
 
 
-@pytest.mark.parametrize(("content", "line", "says"), UNREADABLE)
-def test_a_damaged_file_is_one_problem(tmp_path: Path, content: bytes, line: int | None, says: str) -> None:
+@pytest.mark.parametrize(("content", "line", "key", "says"), UNREADABLE)
+def test_a_damaged_file_is_one_problem(
+    tmp_path: Path, content: bytes, line: int | None, key: str, says: str
+) -> None:
     path = write(tmp_path, content)
     (problem,) = problems_of(path)
-    assert (problem.file, problem.line, problem.key) == (str(path), line, "")
+    assert (problem.file, problem.line, problem.key) == (str(path), line, key)
     assert says in problem.message
 
 

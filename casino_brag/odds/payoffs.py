@@ -1,0 +1,89 @@
+"""What each way in which a round can end pays: settlement, tabulated once for a paytable and stakes.
+
+A round's payouts depend on two facts, the player's category and the result, so thirty calls of
+:func:`casino_brag.game.settlement.settle_outcome` say all there is to say about stakes.  Exact figures and
+simulation count how often each of these thirty *endings* occurs, and read here what it is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from math import lcm
+from typing import Final
+
+from casino_brag.game.hands import Category
+from casino_brag.game.paytable import Paytable
+from casino_brag.game.settlement import Result, Spot, Stakes, WagerResult, settle_outcome
+
+MAIN: Final = frozenset({Spot.ANTE, Spot.PLAY, Spot.ANTE_BONUS})
+"""The spots of the main game."""
+
+EVERY_SPOT: Final = frozenset(Spot)
+
+Amounts = tuple[tuple[int, ...], ...]
+"""Minor units by ending: a row for each member of Category, in it a column for each member of Result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payoffs:
+    """The wagers of every ending: ``wagers[category][result]``, both by position among the enum's members."""
+
+    stakes: Stakes
+    wagers: tuple[tuple[tuple[WagerResult, ...], ...], ...]
+
+    def net(self, spots: Collection[Spot] = EVERY_SPOT) -> Amounts:
+        """What the player wins (below 0: loses) on some spots together.
+
+        >>> payoffs(Paytable.load("paytables/three-card-brag.toml"), Stakes(100)).net()[-1]
+        (-100, 600, 700, 500, 300)
+        """
+        return self._total(spots, lambda wager: wager.payout_minor - wager.stake_minor)
+
+    def staked(self, spots: Collection[Spot] = EVERY_SPOT) -> Amounts:
+        """What the player puts down on some spots together.
+
+        >>> payoffs(Paytable.load("paytables/double-play-brag.toml"), Stakes(100)).staked()[0]
+        (100, 300, 300, 300, 300)
+        """
+        return self._total(spots, lambda wager: wager.stake_minor)
+
+    def _total(self, spots: Collection[Spot], amount: Callable[[WagerResult], int]) -> Amounts:
+        return tuple(
+            tuple(sum(amount(wager) for wager in ending if wager.spot in spots) for ending in row)
+            for row in self.wagers
+        )
+
+
+@lru_cache(maxsize=256)
+def payoffs(paytable: Paytable, stakes: Stakes) -> Payoffs:
+    """Settle every ending at these stakes.
+
+    >>> len(payoffs(Paytable.load("paytables/three-card-brag.toml"), Stakes(100, 100)).wagers)
+    6
+    """
+    return Payoffs(
+        stakes,
+        tuple(
+            tuple(settle_outcome(paytable, stakes, category, result) for result in Result)
+            for category in Category
+        ),
+    )
+
+
+def whole_stakes(paytable: Paytable) -> Stakes:
+    """The smallest stakes at which all odds give whole minor units, so that nothing is rounded.
+
+    Without rounding all figures are in proportion to the stake, so these stand for every other.
+
+    >>> whole_stakes(Paytable.load("paytables/three-card-brag.toml"))
+    Stakes(ante_minor=1, pair_bonus_minor=1)
+    """
+    ante_bonus = paytable.ante_bonus.pays.values() if paytable.ante_bonus else ()
+    pair_bonus = paytable.pair_bonus.pays.values() if paytable.pair_bonus else ()
+    ante_odds = (paytable.ante_pays, *paytable.play_pays.values(), *ante_bonus)
+    return Stakes(
+        lcm(*(odds.denominator for odds in ante_odds)),
+        lcm(*(odds.denominator for odds in pair_bonus)) if pair_bonus else 0,
+    )
