@@ -1,0 +1,105 @@
+"""What changes from one paytable to another: its rules, its figures, how to play it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from casino_brag.game.hands import Shape, places
+from casino_brag.game.paytable import Paytable
+from casino_brag.odds.outcomes import outcomes, rank_classes
+from casino_brag.odds.par_sheet import Document, par_sheet
+from casino_brag.odds.strategies import MAX_EXPECTATION, Decisions
+
+_APART: Final = (
+    "main.strategy",
+    "main.mistakes",
+    "claims",
+    "warnings",
+    "game",
+    "title",
+    "digest",
+    "rounding",
+)
+"""What a PAR sheet holds besides figures: told in other ways, or not to be compared line by line."""
+
+
+def differences(old: Paytable, new: Paytable) -> Document:
+    """All that differs between two paytables, as plain data.
+
+    ``rules`` and ``figures`` list ``{key, old, new}`` with dotted keys, of the paytable and of the PAR sheet;
+    None where one of the two has no such key.  ``strategy`` says how play for the highest expectation changes:
+    how many of the 22,100 hands become worth playing or worth folding, and of which shapes they are, weakest
+    first.  ``hands_reordered`` counts the hands whose rank class changes.
+
+    >>> old = Paytable.load("paytables/three-card-brag.toml")
+    >>> differences(old, old)["rules"], differences(old, old)["strategy"]["now_played"]["hands"]
+    ([], 0)
+    >>> found = differences(old, Paytable.load("paytables/double-play-brag.toml"))
+    >>> next(rule for rule in found["rules"] if rule["key"] == "play.multiple")
+    {'key': 'play.multiple', 'old': 1, 'new': 2}
+    """
+    sheets = par_sheet(old), par_sheet(new)
+    return {
+        "old": {"game": old.game, "digest": old.digest},
+        "new": {"game": new.game, "digest": new.digest},
+        "rules": _changes(old.document(), new.document()),
+        "figures": [
+            change
+            for change in _changes(*sheets)
+            if not change["key"].startswith(_APART)
+            and not f"{change['key']}.".startswith("main.alternatives")
+        ],
+        "strategy": _strategy(old, new),
+        "hands_reordered": int((rank_classes(old.ranking) != rank_classes(new.ranking)).sum()),
+        "warnings": sheets[1]["warnings"],
+    }
+
+
+def _strategy(old: Paytable, new: Paytable) -> Document:
+    was, now = _played(old), _played(new)
+    return {
+        "old": par_sheet(old)["main"]["strategy"],
+        "new": par_sheet(new)["main"]["strategy"],
+        "now_played": _hands(new, now & ~was),
+        "now_folded": _hands(new, was & ~now),
+    }
+
+
+def _played(paytable: Paytable) -> Decisions:
+    """Whether each of the 22,100 hands is played."""
+    plays: Decisions = MAX_EXPECTATION.decisions(paytable)[
+        outcomes(paytable.ranking, paytable.qualifier).kind
+    ]
+    return plays
+
+
+def _hands(paytable: Paytable, which: Decisions) -> Document:
+    classes = np.unique(rank_classes(paytable.ranking)[which])
+    shapes: list[Shape] = list(places(paytable.ranking))
+    return {"hands": int(which.sum()), "shapes": [str(shapes[rank_class - 1]) for rank_class in classes]}
+
+
+def _changes(old: Document, new: Document) -> list[Document]:
+    before, after = dict(_leaves(old)), dict(_leaves(new))
+    keys = [*before, *(key for key in after if key not in before)]
+    return [
+        {"key": key, "old": before.get(key), "new": after.get(key)}
+        for key in keys
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Every number and text of a document under its dotted key; rows of a list go by their first entry."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{key}.{name}" if key else name)
+    elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        for row in value:
+            name, *_ = row.values()
+            yield from _leaves(row, f"{key}.{name}")
+    else:
+        yield key, value

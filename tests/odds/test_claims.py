@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+from casino_brag.game.paytable import Paytable
+from casino_brag.game.rules import Claim, ClaimFigure, ClaimWager
+from casino_brag.odds.claims import judge_claims
+
+PAYTABLES = Path(__file__).parents[2] / "paytables"
+BRAG = Paytable.load(PAYTABLES / "three-card-brag.toml")
+DOUBLE_PLAY = Paytable.load(PAYTABLES / "double-play-brag.toml")
+
+
+def test_98_percent_holds_for_one_game_and_not_for_the_other() -> None:
+    (brag,), (double_play,) = judge_claims(BRAG), judge_claims(DOUBLE_PLAY)
+    assert brag.holds
+    assert not double_play.holds
+    assert f"{float(double_play.exact):.6%}" == "99.541837%"
+
+
+def test_each_figure_of_each_wager_is_judged_by_its_own_exact_figure() -> None:
+    main, bonus = ClaimWager.MAIN, ClaimWager.PAIR_BONUS
+    true = (
+        Claim(ClaimFigure.RTP, main, "97.996138 %", "a"),
+        Claim(ClaimFigure.HOUSE_EDGE, main, "3.354881 %", "b"),
+        Claim(ClaimFigure.ELEMENT_OF_RISK, main, "2.003862 %", "c"),
+        Claim(ClaimFigure.RTP, bonus, "97.864253 %", "d"),
+        Claim(ClaimFigure.HOUSE_EDGE, bonus, "2.135747 %", "e"),
+        Claim(ClaimFigure.ELEMENT_OF_RISK, bonus, "2.135747 %", "f"),
+    )
+    judged = judge_claims(replace(BRAG, claims=true))
+    assert [each.holds for each in judged] == [True] * 6
+    assert judged[1].exact == Fraction(3_415_021, 101_792_600)
+    off_by_one = tuple(replace(claim, value=f"{claim.value[:-3]}0 %") for claim in true)
+    assert not any(each.holds for each in judge_claims(replace(BRAG, claims=off_by_one)))
+
+
+def test_the_document_has_the_claim_s_keys_and_the_exact_figure() -> None:
+    (judged,) = judge_claims(DOUBLE_PLAY)
+    assert judged.document() == {
+        **DOUBLE_PLAY.claims[0].document(),
+        "exact": 0.995418370724,
+        "exact_fraction": "779105/782691",
+        "holds": False,
+    }
