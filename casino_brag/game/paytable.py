@@ -218,6 +218,20 @@ class Paytable:
             detail = f"these stakes could pay {could_pay}, and a round pays at most {bound}: stake less"
             raise StakeRefused(largest, Refusal.PAYOUT_TOO_LARGE, detail)
 
+    def odds(self) -> Iterator[tuple[str, Fraction, str]]:
+        """All odds as (key, winnings for each unit of the stake, the wager whose limits hold that stake).
+
+        >>> next(Paytable.load("paytables/double-play-brag.toml").odds())
+        ('ante.pays', Fraction(1, 1), 'ante')
+        """
+        yield "ante.pays", self.ante_pays, "ante"
+        for category, odds in self.play_pays.items():
+            yield f"play.pays.{category}", self.play_multiple * odds, "ante"
+        for category, odds in (self.ante_bonus.pays if self.ante_bonus else {}).items():
+            yield f"ante_bonus.pays.{category}", odds, "ante"
+        for category, odds in (self.pair_bonus.pays if self.pair_bonus else {}).items():
+            yield f"pair_bonus.pays.{category}", odds, "pair_bonus"
+
     @classmethod
     def _read(cls, root: Table, report: Report) -> Paytable:
         ranking, dealer, play = root.table("ranking"), root.table("dealer"), root.table("play")
@@ -262,7 +276,7 @@ class Paytable:
         if self.rounding is not None or not report.clean("rounding"):
             return
         for currency, limits in self.limits.items():
-            for key, odds, wager in self._odds():
+            for key, odds, wager in self.odds():
                 stakes = limits.ante if wager == "ante" else limits.pair_bonus
                 if stakes is None or not report.clean(f"limits.{currency}.{wager}"):
                     continue
@@ -274,16 +288,6 @@ class Paytable:
                         f" and step in limits.{currency}.{wager} multiples of {odds.denominator}, or set"
                         ' rounding = "down"',
                     )
-
-    def _odds(self) -> Iterator[tuple[str, Fraction, str]]:
-        """All odds as (key, winnings for each unit of the stake, the wager whose limits hold that stake)."""
-        yield "ante.pays", self.ante_pays, "ante"
-        for category, odds in self.play_pays.items():
-            yield f"play.pays.{category}", self.play_multiple * odds, "ante"
-        for category, odds in (self.ante_bonus.pays if self.ante_bonus else {}).items():
-            yield f"ante_bonus.pays.{category}", odds, "ante"
-        for category, odds in (self.pair_bonus.pays if self.pair_bonus else {}).items():
-            yield f"pair_bonus.pays.{category}", odds, "pair_bonus"
 
     def _check_payout_max(self, report: Report) -> None:
         """The smallest round must be allowed to win, or the game could never be opened."""

@@ -80,10 +80,7 @@ def whole_stakes(paytable: Paytable) -> Stakes:
     >>> whole_stakes(Paytable.load("paytables/three-card-brag.toml"))
     Stakes(ante_minor=1, pair_bonus_minor=1)
     """
-    ante_bonus = paytable.ante_bonus.pays.values() if paytable.ante_bonus else ()
-    pair_bonus = paytable.pair_bonus.pays.values() if paytable.pair_bonus else ()
-    ante_odds = (paytable.ante_pays, *paytable.play_pays.values(), *ante_bonus)
-    return Stakes(
-        lcm(*(odds.denominator for odds in ante_odds)),
-        lcm(*(odds.denominator for odds in pair_bonus)) if pair_bonus else 0,
-    )
+    whole = {"ante": 1, "pair_bonus": 1 if paytable.pair_bonus else 0}
+    for _, odds, wager in paytable.odds():
+        whole[wager] = lcm(whole[wager], odds.denominator)
+    return Stakes(whole["ante"], whole["pair_bonus"])
