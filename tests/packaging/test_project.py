@@ -113,7 +113,8 @@ def test_a_smaller_lock_is_part_of_the_larger_at_equal_versions(smaller: str, la
 
 
 @pytest.mark.parametrize(
-    ("lock", "extras"), [("run", ()), ("serve", ("embedded",)), ("dev", ("embedded", "dev"))]
+    ("lock", "extras"),
+    [("run", ()), ("serve", ("embedded",)), ("dev", ("embedded", "sim", "cluster", "dev"))],
 )
 def test_a_lock_meets_every_requirement_of_the_project(lock: str, extras: tuple[str, ...]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
