@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from casino_brag.catalogue.operators import Credentials, add_operator, rotate_key
+from casino_brag.cli.arguments import json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection, seal_keys
 from casino_brag.sealing import Sealer
-
-_json_option = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
 
 @click.group()
@@ -26,7 +25,7 @@ def operator() -> None:
     "--origin", "origins", multiple=True, help="A web origin whose pages may call; may be repeated."
 )
 @click.option("--launch-url", help="The operator's front-end; a session's token is appended to it.")
-@_json_option
+@json_option
 @data_dir_option
 def add(name: str, origins: tuple[str, ...], launch_url: str | None, as_json: bool, data_dir: Path) -> None:
     """Add an operator and show its first key."""
@@ -44,7 +43,7 @@ def add(name: str, origins: tuple[str, ...], launch_url: str | None, as_json: bo
 
 @operator.command("rotate-key")
 @click.argument("name")
-@_json_option
+@json_option
 @data_dir_option
 def rotate(name: str, as_json: bool, data_dir: Path) -> None:
     """Give an operator a new key; the newest before it stays live beside it."""

@@ -1,0 +1,50 @@
+"""What commands are given as text, read into what it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from casino_brag.game.paytable import Paytable, PaytableError
+
+T = TypeVar("T")
+
+
+class Parsed(click.ParamType[T]):
+    """What a function makes of a text; the function's ValueError says what is wrong with it."""
+
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        """The value; a default that is no text passes as it is."""
+        try:
+            return self._parse(value) if isinstance(value, str) else value
+        except ValueError as wrong:
+            self.fail(str(wrong), param, ctx)
+
+
+class PaytableRefused(click.ClickException):
+    """A paytable file with problems: the exit code is that of wrong use, the message a line for each problem."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        """Say them on the error stream."""
+        click.echo(self.message, err=True)
+
+
+def _load(path: str) -> Paytable:
+    try:
+        return Paytable.load(path)
+    except PaytableError as error:
+        raise PaytableRefused(str(error)) from error
+
+
+PAYTABLE = Parsed("file", _load)
+"""The paytable in a file."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="For machines.")
