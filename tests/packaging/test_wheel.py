@@ -95,6 +95,26 @@ def test_the_wheel_holds_no_test_and_no_secret(wheel_names: set[str]) -> None:
     assert not list(filter(unwanted.search, wheel_names))
 
 
+def test_a_paytable_is_figured_and_simulated_from_the_wheel_alone(command: Path, tmp_path: Path) -> None:
+    """With no extra: the page's template is in the wheel, and NumPy plays where numba is not."""
+    paytable = next((command.parents[1] / "lib").glob("python*/site-packages/casino_brag/paytables/*.toml"))
+    told = [
+        subprocess.run(
+            [command, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+        ).stdout
+        for words in (
+            ("par-sheet", paytable, "--format", "html"),
+            ("simulate", paytable, "--rounds", "1e6", "--seed", "00" * 48),
+        )
+    ]
+    assert told[0].startswith("<!doctype html>")
+    assert "agrees" in told[1]
+    numba = subprocess.run(
+        [command.with_name("python"), "-c", "import numba"], capture_output=True, check=False
+    )
+    assert numba.returncode != 0
+
+
 @dataclass(slots=True)
 class Server:
     """A running ``casino-brag serve``: its process, where it stands, what it prints, its address."""
