@@ -1,4 +1,4 @@
-"""The counting loop of :func:`casino_brag.simulation.play.count`, compiled by numba for this machine.
+"""The counting loop of :func:`casino_brag.simulation.counting.count`, compiled by numba for this machine.
 
 Importing this module needs the extra ``sim``.  What is compiled is kept beside this file, or in the user's cache
 where that cannot be written, so that only the first run waits for it.
@@ -13,8 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from casino_brag.rng.deal import CARDS_DEALT, DEALS, PACK_SIZE
+from casino_brag.simulation.counting import CLASS_SHIFT, FOLD, LOSE, NOT_QUALIFIED, TIE, WIN, Count
 from casino_brag.simulation.mapper import LIMIT, Words
-from casino_brag.simulation.play import CLASS_SHIFT, FOLD, LOSE, NOT_QUALIFIED, TIE, WIN, Count
 from casino_brag.simulation.tally import Counts
 
 # Unsigned constants: division by them becomes multiplication, and places need no check for being below 0.

@@ -7,35 +7,23 @@ several times as fast and comes with the extra ``sim``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from itertools import permutations
-from typing import Final, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casino_brag.game.hands import Ranking, places
 from casino_brag.game.rules import Qualifier
-from casino_brag.game.settlement import Result, qualifying_class
+from casino_brag.game.settlement import qualifying_class
 from casino_brag.odds.outcomes import HANDS, hand_cards, rank_classes
-from casino_brag.simulation.mapper import LIMIT, Words, deals, words
-from casino_brag.simulation.tally import CATEGORIES, RESULTS, Counts, Tally
-
-CLASS_SHIFT: Final = 4
-"""A hand's code is its rank class, three bits of category, and one bit for whether a player plays it."""
-
-FOLD, NOT_QUALIFIED, WIN, TIE, LOSE = (
-    RESULTS.index(result)
-    for result in (Result.FOLD, Result.NOT_QUALIFIED, Result.WIN, Result.TIE, Result.LOSE)
-)
-"""Columns of a tally."""
-
-
-Count = Callable[[NDArray[np.int16], int, Words, int, int, Counts, Counts], tuple[int, int]]
-"""A kernel: see :func:`count`."""
+from casino_brag.simulation.counting import CLASS_SHIFT, Count, count
+from casino_brag.simulation.mapper import Words, words
+from casino_brag.simulation.tally import CATEGORIES, RESULTS, Tally
 
 
 class Kernel(StrEnum):
@@ -132,32 +120,3 @@ def _compiled() -> Count:
     from casino_brag.simulation.compiled import count  # noqa: PLC0415
 
     return count
-
-
-def count(
-    hands: NDArray[np.int16],
-    threshold: int,
-    block: Words,
-    rounds: int,
-    first_slot: int,
-    outcomes: Counts,
-    dealer_categories: Counts,
-) -> tuple[int, int]:
-    """Plays a block of words, but no more rounds than asked for, into the counts given; (rounds, discards).
-
-    A word that would be thrown away after the last round is not drawn any more.
-    """
-    kept = np.flatnonzero(block < LIMIT)[:rounds]
-    drawn = int(kept[-1]) + 1 if len(kept) == rounds else len(block)
-    a, b, c, d, e, f = deals(block[:drawn])
-    player, dealer = hands[a, b, c], hands[d, e, f]
-    player_class, dealer_class = player >> CLASS_SHIFT, dealer >> CLASS_SHIFT
-    result = np.where(player_class > dealer_class, WIN, np.where(player_class == dealer_class, TIE, LOSE))
-    result[dealer_class < threshold] = NOT_QUALIFIED
-    result[player & 1 == 0] = FOLD
-    slots, categories, results = outcomes.shape
-    slot = (np.arange(len(kept)) + first_slot) % slots
-    cell = (slot * categories + (player >> 1 & 7)) * results + result
-    outcomes += np.bincount(cell, minlength=outcomes.size).reshape(outcomes.shape)
-    dealer_categories += np.bincount(dealer >> 1 & 7, minlength=len(dealer_categories))
-    return len(kept), drawn - len(kept)
