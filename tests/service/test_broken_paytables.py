@@ -40,7 +40,7 @@ def empty(file: Path) -> str:
 
 def cut_a_text_short(file: Path) -> str:
     line = edit(file, 'title = "3 Card Brag" ', 'title = "3 Card Brag ')
-    return f":{line}: not valid TOML"
+    return f":{line}: title: not valid TOML"
 
 
 def fill_with_bytes(file: Path) -> str:
@@ -55,7 +55,8 @@ def misspell_a_key(file: Path) -> str:
 
 def favour_players(file: Path) -> str:
     edit(file, "{ run = 1, running_flush = 4, prial = 5 }", "{ run = 20, prial = 50 }")
-    return ":27: play.pays: "
+    line = edit(file, "pays = { high_card", "pays = { high_card")
+    return f":{line}: play.pays: "
 
 
 def name_another_game(file: Path) -> str:
