@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from errno import EDQUOT, ENOSPC
 
 import click
 
@@ -31,4 +32,9 @@ def main() -> None:
         commands()
     except SetUpError as error:
         click.echo(f"casino-brag: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in (ENOSPC, EDQUOT):
+            raise
+        click.echo(f"casino-brag: {error.strerror}: make room and try again", err=True)
         sys.exit(1)

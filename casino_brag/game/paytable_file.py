@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final, TypeVar
 
 FILE_BYTES_MAX: Final = 64 * 1024
@@ -231,6 +232,8 @@ def read_toml(path: Path) -> tuple[dict[str, object], Report]:
     """A TOML file's content and the report to read it with; PaytableError when it is not TOML."""
     file = str(path)
     try:
+        if not S_ISREG(path.stat().st_mode):  # a pipe would be waited for without end
+            raise _unreadable(file, None, "cannot be read: it is no regular file: give one that is")
         with path.open("rb") as stream:
             content = stream.read(FILE_BYTES_MAX + 1)
     except OSError as error:

@@ -196,6 +196,21 @@ def test_a_file_that_is_not_there_is_named() -> None:
     assert told.err.startswith("no-such-brag.toml: cannot be read")
 
 
+def test_a_disk_that_is_full_is_told_in_a_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(
+            [sys.executable, "-m", "casino_brag", "rank", BRAG],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert told.returncode == 1
+    assert "No space left on device: make room" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
 def test_output_into_a_pipe_that_closes_early_ends_quietly() -> None:
     """``casino-brag rank FILE | head -1``"""
     pipe = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -296,6 +297,12 @@ def test_a_file_cut_off_before_its_last_limits_never_loads(tmp_path: Path) -> No
 def test_a_missing_file_is_one_problem(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path / "brag.toml")
     assert str(problem).startswith(f"{tmp_path / 'brag.toml'}: cannot be read: No such file")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "brag.toml")
+    (problem,) = problems_of(tmp_path / "brag.toml")
+    assert "no regular file" in problem.message
 
 
 def test_a_folder_is_no_paytable(tmp_path: Path) -> None:
