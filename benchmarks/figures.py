@@ -1,6 +1,6 @@
 """What exact figures and simulation cost, as ratios taken within one run.
 
-    .venv/bin/python benchmarks/figures.py
+.venv/bin/python benchmarks/figures.py
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def check(paytable_file: Path, sheet_file: Path) -> tuple[list[str], list[str]]:
         sheet = json.loads(sheet_file.read_text(encoding="utf-8"))
         alternatives = [other["name"] for other in sheet["main"]["alternatives"]]
         computed = par_sheet(paytable, alternatives)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         return [f"cannot be compared with {paytable_file}: {error!r}"], []
     wrong = list(differences(computed, sheet))
     wrong += [f"main.alternatives: {name} is missing" for name in ALTERNATIVES if name not in alternatives]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from errno import EDQUOT, ENOSPC
+from io import TextIOWrapper
 
 import click
 
@@ -27,7 +28,9 @@ for command in (serve, migrate, paytables, par_sheet, outcomes, rank, claims, di
 
 
 def main() -> None:
-    """Runs a command; what stops it is told in one sentence, and the exit code is 1."""
+    """Runs a command; what stops it is told in one sentence, and the exit code is 1, or 2 where the disk is full."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # pages say that they are, and Latin-1 lacks their signs
     try:
         commands()
     except SetUpError as error:
@@ -37,4 +40,4 @@ def main() -> None:
         if error.errno not in (ENOSPC, EDQUOT):
             raise
         click.echo(f"casino-brag: {error.strerror}: make room and try again", err=True)
-        sys.exit(1)
+        sys.exit(2)

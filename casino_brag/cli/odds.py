@@ -103,7 +103,15 @@ def _claim(paytable: Paytable, judged: Judgement) -> str:
     says = f"{claim.figure.replace('_', ' ')} of the {claim.wager.replace('_', ' ')} wager is {claim.value}"
     verdict = "holds" if judged.holds else "DOES NOT HOLD"
     exact = f"exactly {_percent(float(judged.exact))} ({judged.exact})"
-    return f"{paytable.game}: {verdict}: {claim.source!r} says the {says}; it is {exact}"
+    rounded = next(
+        (
+            f", and with winnings rounded {_percent(float(figure))} at a stake of {stake}"
+            for stake, figure in judged.at_stakes
+            if not claim.holds(figure)
+        ),
+        "",
+    )
+    return f"{paytable.game}: {verdict}: {claim.source!r} says the {says}; it is {exact}{rounded}"
 
 
 @click.command()
@@ -123,7 +131,7 @@ def _differences(found: dict[str, Any]) -> Iterable[str]:
     yield "Rules"
     yield from _changes(found["rules"])
     yield "Figures"
-    yield from _changes([change for change in found["figures"] if not change["key"].endswith("_exact")])
+    yield from _changes([change for change in found["figures"] if _is_shown(change["key"])])
     yield "Play for the highest expectation"
     strategy = found["strategy"]
     for key in ("hands_played", "lowest_hand_played", "is_rank_threshold"):
@@ -136,6 +144,15 @@ def _differences(found: dict[str, Any]) -> Iterable[str]:
         yield f"  {now}: {strategy[key]['hands']:,} hands{f' ({named})' if shapes else ''}"
     yield f"  hands that stand elsewhere in the ranking: {found['hands_reordered']:,}"
     yield from (f"Warning: {warning}" for warning in found["warnings"])
+
+
+def _is_shown(key: str) -> bool:
+    """Of other strategies only the two figures they are compared by; exact numbers are for machines."""
+    return (
+        key.endswith((".rtp", ".house_edge"))
+        if key.startswith("main.alternatives")
+        else not key.endswith("_exact")
+    )
 
 
 def _changes(changes: list[dict[str, Any]]) -> Iterable[str]:

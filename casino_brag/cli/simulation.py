@@ -32,6 +32,9 @@ INTERRUPTED: Final = 130
 
 WORKERS_MAX: Final = 256
 
+CONFIDENCE_MIN: Final = 0.5
+CONFIDENCE_MAX: Final = 0.999999
+
 _SENTENCES: Final = {
     Conclusion.AGREES: "The simulation agrees with the exact figures.",
     Conclusion.REPEAT: "A test is unusual, which chance does now and then: run again with another seed before "
@@ -59,12 +62,24 @@ def _seed(text: str) -> bytes:
     return bytes.fromhex(text)
 
 
+def _confidence(text: str) -> float:
+    try:
+        confidence = float(text)
+    except ValueError:
+        confidence = 0.0
+    if not CONFIDENCE_MIN <= confidence <= CONFIDENCE_MAX:  # so that nan, too, is refused
+        raise ValueError(
+            f"{text!r} is no confidence: write {CONFIDENCE_MIN} to {CONFIDENCE_MAX}, such as 0.95"
+        )
+    return confidence
+
+
 def _engine(text: str) -> str | None:
     """The address of a Dask scheduler, None for this machine."""
     if text == "local":
         return None
-    address = re.fullmatch(r"dask://([^/@?#\s]+:[0-9]{1,5})", text)
-    if address is None:
+    address = re.fullmatch(r"dask://((?:\[[0-9a-fA-F:]+\]|[\w.-]{1,253}):([0-9]{1,5}))", text)
+    if address is None or not 0 < int(address[2]) < 1 << 16:
         raise ValueError(f"{text!r} is no engine: write local or dask://host:port")
     return address[1]
 
@@ -119,8 +134,8 @@ def _engine(text: str) -> str | None:
 )
 @click.option(
     "--confidence",
-    type=click.FloatRange(0.5, 0.999999),
-    default=0.95,
+    type=Parsed("number", _confidence),
+    default="0.95",
     show_default=True,
     help="The probability with which an interval holds the true figure.",
 )

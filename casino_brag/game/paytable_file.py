@@ -27,6 +27,7 @@ ODDS_MAX: Final = 999_999
 _E = TypeVar("_E", bound=StrEnum)
 _FRACTION: Final = re.compile(r"([0-9]{1,6})/([1-9][0-9]{0,5})")
 _ANY_TEXT: Final = re.compile(r".*")
+_TOO_MANY_DIGITS: Final = re.compile(r"[0-9_]{4300}")
 _TOML_LINE: Final = re.compile(r"\(at line ([0-9]+), column [0-9]+\)")
 
 
@@ -245,7 +246,7 @@ def read_toml(path: Path) -> tuple[dict[str, object], Report]:
     if len(content) > FILE_BYTES_MAX:
         raise _unreadable(file, None, f"the file is larger than {FILE_BYTES_MAX} bytes: shorten it")
     try:
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _unreadable(file, line, "this line is not UTF-8: save the file as UTF-8 text") from error
@@ -255,9 +256,10 @@ def read_toml(path: Path) -> tuple[dict[str, object], Report]:
         raise _unreadable(file, None, "lists are nested too deeply: restore the file") from error
     except ValueError as error:
         # Not only TOMLDecodeError: an integer of thousands of digits is refused by int() itself.
-        match = _TOML_LINE.search(str(error))
-        line = int(match[1]) if match else text.count("\n") + 1
-        key = _KEY.match(text.splitlines()[line - 1]) if match else None
+        match, digits = _TOML_LINE.search(str(error)), _TOO_MANY_DIGITS.search(text)
+        end = digits.start() if digits else len(text)
+        line = int(match[1]) if match else text.count("\n", 0, end) + 1
+        key = _KEY.match(text.splitlines()[line - 1]) if match or digits else None
         raise _unreadable(file, line, f"not valid TOML: {error}", _bare(key[1]) if key else "") from error
 
 

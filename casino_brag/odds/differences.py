@@ -25,6 +25,9 @@ _APART: Final = (
 )
 """What a PAR sheet holds besides figures: told in other ways, or not to be compared line by line."""
 
+_ROW_NAMES: Final = ("name", "spot", "category", "stake_minor")
+"""Keys that tell the rows of a list apart."""
+
 
 def differences(old: Paytable, new: Paytable) -> Document:
     """All that differs between two paytables, as plain data.
@@ -46,12 +49,7 @@ def differences(old: Paytable, new: Paytable) -> Document:
         "old": {"game": old.game, "digest": old.digest},
         "new": {"game": new.game, "digest": new.digest},
         "rules": _changes(old.document(), new.document()),
-        "figures": [
-            change
-            for change in _changes(*sheets)
-            if not change["key"].startswith(_APART)
-            and not f"{change['key']}.".startswith("main.alternatives")
-        ],
+        "figures": [change for change in _changes(*sheets) if not change["key"].startswith(_APART)],
         "strategy": _strategy(old, new),
         "hands_reordered": int((rank_classes(old.ranking) != rank_classes(new.ranking)).sum()),
         "warnings": sheets[1]["warnings"],
@@ -93,13 +91,13 @@ def _changes(old: Document, new: Document) -> list[Document]:
 
 
 def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Every number and text of a document under its dotted key; rows of a list go by their first entry."""
+    """Every number and text of a document under its dotted key; rows of a list go by what names them, or by place."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _leaves(inner, f"{key}.{name}" if key else name)
     elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-        for row in value:
-            name, *_ = row.values()
-            yield from _leaves(row, f"{key}.{name}")
+        for place, row in enumerate(value):
+            names = (row[name] for name in _ROW_NAMES if name in row)
+            yield from _leaves(row, f"{key}.{next(names, place)}")
     else:
         yield key, value

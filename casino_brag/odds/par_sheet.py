@@ -6,9 +6,9 @@ under a key that ends in ``_exact``; the decimal beside one is rounded to twelve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from math import ceil, gcd
+from math import ceil
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -16,12 +16,12 @@ import numpy as np
 
 from casino_brag.game.hands import Category, order_digest, places
 from casino_brag.game.paytable import Paytable
-from casino_brag.game.rules import Qualifier, StakeRange, odds_document
+from casino_brag.game.rules import Qualifier, odds_document
 from casino_brag.game.rules_text import QUALIFIER_NAMES
 from casino_brag.game.settlement import Spot, Stakes
 from casino_brag.odds.claims import judge_claims
 from casino_brag.odds.outcomes import HANDS, outcomes
-from casino_brag.odds.payoffs import whole_stakes
+from casino_brag.odds.payoffs import telling_stakes
 from casino_brag.odds.returns import (
     Returns,
     combined_game,
@@ -50,9 +50,6 @@ CONFIDENCE: Final = 0.95
 
 HALF_WIDTHS: Final = ("0.01", "0.001", "0.0001")
 """Half-widths of intervals, as shares of 1."""
-
-SMALLEST_STAKES_SHOWN: Final = 5
-"""How many of the smallest stakes have figures of their own where winnings are rounded: they lose the most."""
 
 
 def par_sheet(paytable: Paytable) -> Document:
@@ -270,21 +267,12 @@ def _rounds_for_half_width(paytable: Paytable, best: Decisions, main: Returns) -
 
 
 def _per_stake(paytable: Paytable) -> Document:
-    """Figures at the smallest allowed stakes and the largest, because each stake is rounded in its own way.
-
-    What is lost to rounding repeats from one whole stake to the next while the stake grows, so the stakes before
-    the first repetition hold the highest house edge of all; ``complete`` says whether all of them are shown.
-    """
-    whole = whole_stakes(paytable)
-    antes, all_antes = _shown((limits.ante for limits in paytable.limits.values()), whole.ante_minor)
-    bonuses, all_bonuses = _shown(
-        (limits.pair_bonus for limits in paytable.limits.values() if limits.pair_bonus),
-        whole.pair_bonus_minor,
-    )
+    """Figures at the smallest allowed stakes and the largest; see :func:`telling_stakes`."""
+    antes, bonuses, complete = telling_stakes(paytable)
     return {
         "ante": [_at_ante(paytable, Stakes(stake)) for stake in antes],
         "pair_bonus": [_at_pair_bonus(paytable, Stakes(antes[0], stake)) for stake in bonuses],
-        "complete": all_antes and all_bonuses,
+        "complete": complete,
     }
 
 
@@ -304,19 +292,6 @@ def _at_pair_bonus(paytable: Paytable, stakes: Stakes) -> Document:
     game = pair_bonus_game(paytable, stakes)
     assert game is not None
     return {"stake_minor": stakes.pair_bonus_minor, **_both("rtp", game.rtp)}
-
-
-def _shown(ranges: Iterable[StakeRange], whole_minor: int) -> tuple[list[int], bool]:
-    """The stakes to show, of all currencies, and whether all up to the first repetition are among them."""
-    shown: set[int] = set()
-    complete = True
-    for stakes in ranges:
-        allowed = range(stakes.min_minor, stakes.max_minor + 1, stakes.step_minor)
-        repeats_after = whole_minor // gcd(whole_minor, stakes.step_minor)
-        smallest = allowed[: min(repeats_after, SMALLEST_STAKES_SHOWN)]
-        complete &= len(smallest) == len(allowed[:repeats_after])
-        shown.update(smallest, allowed[-1:])
-    return sorted(shown), complete
 
 
 _exact = odds_document

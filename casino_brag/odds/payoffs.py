@@ -7,20 +7,24 @@ simulation count how often each of these thirty *endings* occurs, and read here 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import lcm
+from math import gcd, lcm
 from typing import Final
 
 from casino_brag.game.hands import Category
 from casino_brag.game.paytable import Paytable
+from casino_brag.game.rules import StakeRange
 from casino_brag.game.settlement import Result, Spot, Stakes, WagerResult, settle_outcome
 
 MAIN: Final = frozenset({Spot.ANTE, Spot.PLAY, Spot.ANTE_BONUS})
 """The spots of the main game."""
 
 EVERY_SPOT: Final = frozenset(Spot)
+
+SMALLEST_STAKES: Final = 5
+"""How many of the smallest stakes are looked at where winnings are rounded: they lose the most."""
 
 Amounts = tuple[tuple[int, ...], ...]
 """Minor units by ending: a row for each member of Category, in it a column for each member of Result."""
@@ -84,3 +88,33 @@ def whole_stakes(paytable: Paytable) -> Stakes:
     for _, odds, wager in paytable.odds():
         whole[wager] = lcm(whole[wager], odds.denominator)
     return Stakes(whole["ante"], whole["pair_bonus"])
+
+
+def telling_stakes(paytable: Paytable) -> tuple[list[int], list[int], bool]:
+    """Antes and Pair Bonuses, in minor units, that show what rounding does: the smallest allowed and the largest.
+
+    What is lost to rounding repeats from one whole stake to the next while the stake grows, so the stakes before
+    the first repetition hold the highest house edge of all; the third value says whether all of these are there.
+
+    >>> telling_stakes(Paytable.load("paytables/three-card-brag.toml"))[0][:3]
+    [5, 10, 25]
+    """
+    whole = whole_stakes(paytable)
+    antes, all_antes = _telling((limits.ante for limits in paytable.limits.values()), whole.ante_minor)
+    bonuses, all_bonuses = _telling(
+        (limits.pair_bonus for limits in paytable.limits.values() if limits.pair_bonus),
+        whole.pair_bonus_minor,
+    )
+    return antes, bonuses, all_antes and all_bonuses
+
+
+def _telling(ranges: Iterable[StakeRange], whole_minor: int) -> tuple[list[int], bool]:
+    shown: set[int] = set()
+    complete = True
+    for stakes in ranges:
+        allowed = range(stakes.min_minor, stakes.max_minor + 1, stakes.step_minor)
+        repeats_after = whole_minor // gcd(whole_minor, stakes.step_minor)
+        smallest = allowed[: min(repeats_after, SMALLEST_STAKES)]
+        complete &= len(smallest) == len(allowed[:repeats_after])
+        shown.update(smallest, allowed[-1:])
+    return sorted(shown), complete

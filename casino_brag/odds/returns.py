@@ -6,8 +6,8 @@ is loss over all money staked, and RTP is 1 less the element of risk; the first 
 wherever a Play is staked.
 
 Where a paytable rounds winnings down, true figures depend on the stake.  Functions that take stakes give the
-figures at these; without stakes they give those without rounding, which no stake exceeds, because rounding
-only takes away.
+figures at these; without stakes they give those without rounding.  No stake has a lower house edge than that,
+because rounding only takes away.
 """
 
 from __future__ import annotations

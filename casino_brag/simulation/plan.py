@@ -91,11 +91,17 @@ class StakePattern:
 
     @classmethod
     def smallest(cls, paytable: Paytable) -> Self:
-        """The smallest stake that wins whole minor units at all odds, on the Pair Bonus too where there is one.
+        """The smallest stake that wins whole minor units at all odds, on the Pair Bonus too where there is one; under
+        rules that round, the smallest that are allowed.
 
         >>> str(StakePattern.smallest(Paytable.load("paytables/three-card-brag.toml")))
         '1+1'
         """
+        if paytable.rounding is not None:
+            limits = next(iter(paytable.limits.values()))
+            return cls(
+                (Stakes(limits.ante.min_minor, limits.pair_bonus.min_minor if limits.pair_bonus else 0),)
+            )
         whole = whole_stakes(paytable)
         if paytable.pair_bonus is None:
             return cls((whole,))

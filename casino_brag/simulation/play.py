@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from casino_brag.errors import SetUpError
 from casino_brag.game.hands import Ranking, places
 from casino_brag.game.rules import Qualifier
 from casino_brag.game.settlement import qualifying_class
@@ -117,6 +118,11 @@ def play_words(
 
 def _compiled() -> Count:
     # numba takes a second to import, and may not be there.
-    from casino_brag.simulation.compiled import count  # noqa: PLC0415
+    try:
+        from casino_brag.simulation.compiled import count  # noqa: PLC0415
+    except ImportError as unusable:
+        raise SetUpError(
+            f"numba is installed and cannot be used: mend or remove it ({unusable})."
+        ) from unusable
 
     return count

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -91,6 +92,8 @@ class StateFile:
         try:
             if not self.path.exists():
                 return None
+            if not self.path.is_file():
+                raise ValueError("it is no ordinary file")
             if self.path.stat().st_size > FILE_BYTES_MAX:
                 raise ValueError("it is too large")
             content = json.loads(self.path.read_text(encoding="utf-8"))
@@ -121,7 +124,8 @@ class StateFile:
                 os.fsync(file.fileno())
             aside.replace(self.path)
         except OSError as failure:
-            aside.unlink(missing_ok=True)
+            with suppress(OSError):
+                aside.unlink()
             raise SetUpError(f"{self.path} cannot be written: {failure.strerror}.") from failure
         self._saved_at = time.monotonic()
 

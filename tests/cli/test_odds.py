@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from hashlib import sha256
@@ -206,9 +207,21 @@ def test_a_disk_that_is_full_is_told_in_a_sentence() -> None:
             timeout=60,
             check=False,
         )
-    assert told.returncode == 1
+    assert told.returncode == 2
     assert "No space left on device: make room" in told.stderr
     assert "Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_page_is_utf_8_whatever_the_terminal_is(encoding: str) -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "casino_brag", "par-sheet", BRAG, "--format", "html"],
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        timeout=60,
+        check=True,
+    )
+    assert "\u202f" in told.stdout.decode("utf-8")
 
 
 def test_output_into_a_pipe_that_closes_early_ends_quietly() -> None:

@@ -119,6 +119,14 @@ def test_a_seed_is_fresh_unless_given_and_repeats_the_run() -> None:
     assert command("simulate", BRAG, "--rounds=100000", "--json", "--seed", seeds[0]).out == first.out
 
 
+@pytest.mark.parametrize("state", ["/dev/zero", f"{BRAG}/x", "/tmp/" + "x" * 250])
+def test_a_state_that_cannot_be_kept_is_told_of(state: str) -> None:
+    finished = simulate("--rounds", "1e6", "--state", state)
+    assert (finished.code, finished.out) == (2, "")
+    assert f"casino-brag: {state} cannot be " in finished.err
+    assert "Traceback" not in finished.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -139,6 +147,9 @@ def test_a_seed_is_fresh_unless_given_and_repeats_the_run() -> None:
         ),
         (["--rounds", "1e6", "--workers", "0"], "--workers"),
         (["--rounds", "1e6", "--confidence", "1"], "--confidence"),
+        (["--rounds", "1e6", "--confidence", "nan"], "is no confidence"),
+        (["--rounds", "1e6", "--engine", "dask://a:b:1"], "is no engine"),
+        (["--rounds", "1e6", "--engine", "dask://127.0.0.1:65536"], "is no engine"),
         ([], "--rounds"),
     ],
     ids=str,

@@ -271,7 +271,7 @@ UNREADABLE = [
     (b'game = "brag"\ntitle = \n', 2, "title", "not valid TOML"),
     (b'game = "brag"\ngame = "brag"\n', 2, "game", "not valid TOML"),
     (b'game = "brag"\ntitle = "Br', 2, "", "not valid TOML"),
-    (b"game = " + b"9" * 5000, 1, "", "not valid TOML"),
+    (b"title = 1\ngame = " + b"9" * 5000 + b"\n[limits]\n", 2, "game", "not valid TOML"),
     (b"game = " + b"[" * 20_000, None, "", "nested too deeply"),
     (b"#" * (FILE_BYTES_MAX + 1), None, "", "larger than 65536 bytes"),
     (b"\x00" * 100, 1, "", "not valid TOML"),
@@ -297,6 +297,12 @@ def test_a_file_cut_off_before_its_last_limits_never_loads(tmp_path: Path) -> No
 def test_a_missing_file_is_one_problem(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path / "brag.toml")
     assert str(problem).startswith(f"{tmp_path / 'brag.toml'}: cannot be read: No such file")
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    assert problems_of(write(tmp_path, b"\xef\xbb\xbf" + GOOD.encode() + b"x = 1\n")) != []
+    loaded = Paytable.load(write(tmp_path, b"\xef\xbb\xbf" + GOOD.encode()))
+    assert loaded == Paytable.load(write(tmp_path, GOOD.encode()))
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from casino_brag.game.paytable import Paytable
-from casino_brag.game.rules import Claim, ClaimFigure, ClaimWager
+from casino_brag.game.rules import Claim, ClaimFigure, ClaimWager, Limits, Rounding, StakeRange
+from casino_brag.game.settlement import Stakes
 from casino_brag.odds.claims import judge_claims
+from casino_brag.odds.returns import main_game
 
 PAYTABLES = Path(__file__).parents[2] / "paytables"
 BRAG = Paytable.load(PAYTABLES / "three-card-brag.toml")
@@ -45,3 +47,18 @@ def test_the_document_has_the_claim_s_keys_and_the_exact_figure() -> None:
         "exact_fraction": "779105/782691",
         "holds": False,
     }
+
+
+def test_a_claim_about_a_game_that_rounds_has_to_hold_at_the_smallest_stakes_too() -> None:
+    """The only stake is 1, at which an Ante of 1 to 2 wins nothing."""
+    only_one = {"GBP": Limits(StakeRange(1, 1, 1), None, None)}
+    rounding = replace(
+        BRAG, ante_pays=Fraction(1, 2), pair_bonus=None, rounding=Rounding.DOWN, limits=only_one, claims=()
+    )
+    exact = main_game(rounding).rtp
+    claimed = Claim(ClaimFigure.RTP, ClaimWager.MAIN, f"{float(exact):.2%}", "a leaflet")
+    (judged,) = judge_claims(replace(rounding, claims=(claimed,)))
+    assert judged.exact == exact
+    assert claimed.holds(exact)
+    assert judged.at_stakes == ((1, main_game(rounding, stakes=Stakes(1)).rtp),)
+    assert not judged.holds

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 
 from casino_brag.game.hands import Category
 from casino_brag.game.paytable import Paytable
-from casino_brag.odds.differences import differences
+from casino_brag.game.rules import Claim, ClaimFigure, ClaimWager
+from casino_brag.odds.differences import _changes, differences
 from tests.paytables import paytables
 
 PAYTABLES = Path(__file__).parents[2] / "paytables"
@@ -23,6 +24,25 @@ def test_nothing_differs_from_itself(paytable: Paytable) -> None:
     found = differences(paytable, paytable)
     assert (found["rules"], found["figures"], found["hands_reordered"]) == ([], [], 0)
     assert found["strategy"]["now_played"] == found["strategy"]["now_folded"] == {"hands": 0, "shapes": []}
+
+
+@given(paytables(), paytables())
+def test_paytables_of_two_digests_differ_in_a_rule(one: Paytable, other: Paytable) -> None:
+    for new in (other, replace(one, claims=other.claims), replace(one, limits=other.limits)):
+        assert bool(_changes(one.document(), new.document())) == (one.digest != new.digest)
+
+
+def test_each_of_several_claims_is_compared_with_its_own() -> None:
+    claims = tuple(Claim(ClaimFigure.RTP, wager, "98 %", "a leaflet") for wager in ClaimWager)
+    changed = (replace(claims[0], value="95 %"), claims[1])
+    found = differences(replace(BRAG, claims=claims), replace(BRAG, claims=changed))
+    assert found["rules"] == [{"key": "claims.0.value", "old": "98 %", "new": "95 %"}]
+
+
+def test_the_figures_of_other_strategies_are_compared_too() -> None:
+    changed = {change["key"]: change for change in differences(BRAG, DOUBLE_PLAY)["figures"]}
+    assert changed["main.alternatives.max_rtp.rtp_exact"]["old"] == "16755531/17097472"
+    assert changed["main.alternatives.always_play.house_edge"]["new"] > 0.32
 
 
 def test_one_changed_pay_is_one_changed_rule_and_all_the_figures_it_moves() -> None:

@@ -221,7 +221,7 @@ def test_what_the_digest_does_not_show_is_checked_as_well(
 def test_a_place_that_cannot_be_written_is_told_of(tmp_path: Path, begun: Progress) -> None:
     with pytest.raises(SetUpError, match="cannot be written: No such file or directory"):
         StateFile(tmp_path / "nowhere" / "run.json").save(begun)
-    with pytest.raises(SetUpError, match="cannot be read: Is a directory"):
+    with pytest.raises(SetUpError, match="cannot be gone on from: it is no ordinary file"):
         StateFile(tmp_path).load()
 
 

@@ -106,7 +106,7 @@ def _headlines(main: Document, pair_bonus: Document | None) -> Iterator[tuple[st
 
 _ROUNDED: Final = Text(
     "Winnings in this game are rounded down to whole minor units, which costs the player something at some stakes."
-    " The figures here leave that out, and no stake returns more. True figures by stake are under “Stakes and"
+    " The figures here leave that out, and no stake has a lower house edge. True figures by stake are under “Stakes and"
     " rounding”."
 )
 
