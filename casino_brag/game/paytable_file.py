@@ -139,7 +139,7 @@ class Table:
         """Note every key nobody asked for."""
         known = tuple(self._known)
         for name in [name for name in self._content if name not in known]:
-            near = get_close_matches(name, known, n=1)
+            near = get_close_matches(name, map(str, known), n=1)
             self.problem(name, f"unknown key: {f'did you mean {near[0]!r}?' if near else 'remove it'}")
 
     def integer(self, name: str, low: int, high: int) -> int:

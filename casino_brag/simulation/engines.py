@@ -85,7 +85,7 @@ def dask(plan: Plan, chunks: Sequence[int], address: str) -> Tallies:
         from distributed import Client  # noqa: PLC0415 - an extra
     except ImportError as missing:
         raise SetUpError(
-            "Dask is not installed here: pip install casino-brag[cluster] to reach a cluster."
+            "Dask is not installed here: in a checkout, .venv/bin/pip install -e '.[cluster]'."
         ) from missing
     # What it would log is raised here.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)

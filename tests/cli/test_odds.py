@@ -148,7 +148,7 @@ def test_a_favouring_paytable_is_figured_and_warned_of(tmp_path: Path) -> None:
         ("run = 1000000, running_flush = 4, prial = 5", "ante_bonus.pays.run"),
         ('run = "3/0", running_flush = 4, prial = 5', "ante_bonus.pays.run"),
         ("run = 1.5, running_flush = 4, prial = 5", "ante_bonus.pays.run"),
-        ("run = 1, running_flsh = 4, prial = 5", "ante_bonus.pays.running_flsh"),
+        ("run = 1, running_flush = 4, prail = 5", "prail: unknown key: did you mean 'prial'?"),
         ("run = 1, run = 2, prial = 5", "inline table key 'run'"),
     ],
 )
