@@ -10,14 +10,15 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from math import isclose
 from pathlib import Path
 from typing import Any
 
 from figures import ALTERNATIVES, par_sheet
-from rules import read_paytable
+from rules import claim_holds, read_paytable
 
-NOT_RECOMPUTED = ("warnings", "main.mistakes", "rounds_for_half_width", "per_stake")
+NOT_RECOMPUTED = ("warnings", "main.mistakes", "rounds_for_half_width", "per_stake", "claims.at_stakes")
 """What else a PAR sheet holds; it is not looked at."""
 
 PAYTABLES = Path(__file__).resolve().parents[1] / "paytables"
@@ -53,6 +54,7 @@ def check(paytable_file: Path, sheet_file: Path) -> tuple[list[str], list[str]]:
         sheet = json.loads(sheet_file.read_text(encoding="utf-8"))
         alternatives = [other["name"] for other in sheet["main"]["alternatives"]]
         computed = par_sheet(paytable, alternatives)
+        take_at_stakes(computed, sheet)
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         return [f"cannot be compared with {paytable_file}: {error!r}"], []
     wrong = list(differences(computed, sheet))
@@ -66,6 +68,15 @@ def check(paytable_file: Path, sheet_file: Path) -> tuple[list[str], list[str]]:
         if not claim["holds"]
     ]
     return wrong, failing_claims
+
+
+def take_at_stakes(computed: Any, sheet: Any) -> None:
+    """Take a claim's figures at single stakes as given, and judge from them once more whether the claim holds."""
+    for claim, found in zip(computed["claims"], sheet["claims"], strict=False):
+        if "at_stakes" in found:
+            claim["at_stakes"] = found["at_stakes"]
+            figures = map(Fraction, found["at_stakes"].values())
+            claim["holds"] &= all(claim_holds(claim["value"], figure) for figure in figures)
 
 
 def differences(computed: Any, found: Any, key: str = "") -> Iterator[str]:

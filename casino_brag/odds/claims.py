@@ -28,7 +28,9 @@ class Judgement:
     @property
     def holds(self) -> bool:
         """Whether the exact figure, rounded to the digits of the claim, is the claimed one, at every stake."""
-        return all(self.claim.holds(figure) for figure in (self.exact, *dict(self.at_stakes).values()))
+        return all(
+            self.claim.holds(figure) for figure in (self.exact, *(figure for _, figure in self.at_stakes))
+        )
 
     def document(self) -> dict[str, Any]:
         """The same as plain data: the claim's own keys, the exact figure in both ways, and whether it holds."""

@@ -436,6 +436,7 @@ def assert_package_agrees(scripts: SimpleNamespace, document: dict[str, Any]) ->
     sheet = par_sheet(paytable)
     names = [other["name"] for other in sheet["main"]["alternatives"]]
     computed = scripts.figures.par_sheet(document, names)
+    scripts.check_paytables.take_at_stakes(computed, sheet)
     distribution = {str(net): deals for net, deals in main_game(paytable).net_distribution.items()}
     assert distribution == computed["main"]["net_distribution"]
     assert list(scripts.check_paytables.differences(computed, sheet)) == []

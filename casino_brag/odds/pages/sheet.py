@@ -132,6 +132,7 @@ def _claims(document: Document) -> Section:
             Text(
                 "Figures printed elsewhere about this game. A claim holds when the exact figure, rounded to as many"
                 " digits as the claim has, is the claimed one."
+                + (" Here it must be so at each stake shown below, too." if document["rounding"] else "")
             ),
             Table(
                 "Claimed and exact figures",
