@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,12 @@ import pytest
 
 from tests.inprocess import app_house  # noqa: F401 - a fixture
 from tests.running import RunningService
+
+
+def pytest_configure() -> None:
+    """Undo what a shell does to a suite in the background: its commands would ignore Ctrl-C, which tests send them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -214,11 +214,6 @@ def test_a_simulation_that_disagrees_fails(monkeypatch: pytest.MonkeyPatch) -> N
     assert finished.out.splitlines()[-1].startswith("disagrees: ")
 
 
-def hear_ctrl_c() -> None:
-    """Undo what a shell does to a command in the background, this suite perhaps: to have it ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @contextmanager
 def running(
     *arguments: str | Path, rounds: int, stderr: int = subprocess.PIPE
@@ -235,7 +230,6 @@ def running(
         text=True,
         env=environment({"TERM": "xterm", "COLUMNS": "120"}),
         start_new_session=True,
-        preexec_fn=hear_ctrl_c,  # noqa: PLW1509 - no other thread is needed for it
     )
     try:
         yield process
