@@ -49,6 +49,14 @@ def read_paytable(path: Path) -> Paytable:
             value = value[name]
         if value not in choices:
             raise ValueError(f"{path}: {key} is {value!r}: it must be one of {', '.join(choices)}")
+    for table in ("ante", "play", "ante_bonus", "pair_bonus"):
+        pays = paytable.get(table, {}).get("pays", {})
+        for name, odds in pays.items() if isinstance(pays, dict) else [("", pays)]:
+            try:
+                Fraction(odds)
+            except (ValueError, TypeError, ZeroDivisionError) as error:
+                key = f"{table}.pays.{name}".rstrip(".")
+                raise ValueError(f'{path}: {key} is {odds!r}: odds are 3 or "3/2"') from error
     return paytable
 
 

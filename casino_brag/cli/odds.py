@@ -42,6 +42,8 @@ SHARES: Final = ("rtp", "house_edge", "element_of_risk", "hit_frequency", "push_
 def par_sheet(paytable: Paytable, form: str) -> None:
     """Every exact figure of the paytable in FILE."""
     document = sheet_of(paytable)
+    for warning in document["warnings"]:
+        click.echo(f"Warning: {warning}.", err=True)
     match form:
         case "json":
             click.echo(json.dumps(document, indent=1))

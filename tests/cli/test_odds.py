@@ -135,6 +135,7 @@ def test_a_favouring_paytable_is_figured_and_warned_of(tmp_path: Path) -> None:
     file.write_text(DOUBLE_PLAY.read_text(encoding="utf-8").replace("[pair_bonus]", bonus), encoding="utf-8")
     told = command("par-sheet", file)
     assert told.code == 0
+    assert told.err.startswith("Warning: play.pays: the main game returns 102.005057")
     assert "102.005057" in told.out
     assert "cannot be published" in told.out
     assert "Warning: play.pays: " in command("diff", DOUBLE_PLAY, file).out
