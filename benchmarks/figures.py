@@ -74,8 +74,7 @@ def sfc64(blocks: int) -> Iterator[Words]:
 
 def simulation() -> None:
     """Rounds a second by kernel and by generator on one core, and on two cores together."""
-    counted = outcomes(BRAG.ranking, BRAG.qualifier)
-    tables = Tables.of(BRAG.ranking, BRAG.qualifier, MAX_EXPECTATION.decisions(BRAG)[counted.kind])
+    tables = Tables.of(BRAG.ranking, BRAG.qualifier, MAX_EXPECTATION.decisions(BRAG))
     rates: dict[tuple[Kernel, str], float] = {}
     for kernel, rounds in ((Kernel.NUMPY, CHUNK_ROUNDS), (Kernel.NUMBA, 4 * CHUNK_ROUNDS)):
         blocks = rounds // 8_192 + 1

@@ -10,7 +10,7 @@ import numpy as np
 from casino_brag.game.hands import Shape, places
 from casino_brag.game.paytable import Paytable
 from casino_brag.odds.outcomes import outcomes, rank_classes
-from casino_brag.odds.par_sheet import Document, par_sheet
+from casino_brag.odds.par_sheet import ROW_NAMES, Document, par_sheet
 from casino_brag.odds.strategies import MAX_EXPECTATION, Decisions
 
 _APART: Final = (
@@ -24,9 +24,6 @@ _APART: Final = (
     "rounding",
 )
 """What a PAR sheet holds besides figures: told in other ways, or not to be compared line by line."""
-
-_ROW_NAMES: Final = ("name", "spot", "category", "stake_minor")
-"""Keys that tell the rows of a list apart."""
 
 
 def differences(old: Paytable, new: Paytable) -> Document:
@@ -50,17 +47,17 @@ def differences(old: Paytable, new: Paytable) -> Document:
         "new": {"game": new.game, "digest": new.digest},
         "rules": _changes(old.document(), new.document()),
         "figures": [change for change in _changes(*sheets) if not change["key"].startswith(_APART)],
-        "strategy": _strategy(old, new),
+        "strategy": _strategy(old, new, *sheets),
         "hands_reordered": int((rank_classes(old.ranking) != rank_classes(new.ranking)).sum()),
         "warnings": sheets[1]["warnings"],
     }
 
 
-def _strategy(old: Paytable, new: Paytable) -> Document:
+def _strategy(old: Paytable, new: Paytable, old_sheet: Document, new_sheet: Document) -> Document:
     was, now = _played(old), _played(new)
     return {
-        "old": par_sheet(old)["main"]["strategy"],
-        "new": par_sheet(new)["main"]["strategy"],
+        "old": old_sheet["main"]["strategy"],
+        "new": new_sheet["main"]["strategy"],
         "now_played": _hands(new, now & ~was),
         "now_folded": _hands(new, was & ~now),
     }
@@ -97,7 +94,7 @@ def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(inner, f"{key}.{name}" if key else name)
     elif isinstance(value, list) and value and isinstance(value[0], Mapping):
         for place, row in enumerate(value):
-            names = (row[name] for name in _ROW_NAMES if name in row)
+            names = (row[name] for name in ROW_NAMES if name in row)
             yield from _leaves(row, f"{key}.{next(names, place)}")
     else:
         yield key, value

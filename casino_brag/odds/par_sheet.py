@@ -45,6 +45,9 @@ from casino_brag.odds.strategies import (
 
 Document = dict[str, Any]
 
+ROW_NAMES: Final = ("name", "spot", "category", "stake_minor", "mistake")
+"""Keys that tell the rows of a list apart: each kind of row has one of them, but for claims."""
+
 CONFIDENCE: Final = 0.95
 """The confidence of the intervals whose half-widths are tabulated."""
 

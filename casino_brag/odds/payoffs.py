@@ -7,16 +7,20 @@ simulation count how often each of these thirty *endings* occurs, and read here 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import gcd, lcm
+from operator import add
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from casino_brag.game.hands import Category
 from casino_brag.game.paytable import Paytable
 from casino_brag.game.rules import StakeRange
-from casino_brag.game.settlement import Result, Spot, Stakes, WagerResult, settle_outcome
+from casino_brag.game.settlement import Result, Spot, Stakes, settle_outcome
 
 MAIN: Final = frozenset({Spot.ANTE, Spot.PLAY, Spot.ANTE_BONUS})
 """The spots of the main game."""
@@ -26,56 +30,66 @@ EVERY_SPOT: Final = frozenset(Spot)
 SMALLEST_STAKES: Final = 5
 """How many of the smallest stakes are looked at where winnings are rounded: they lose the most."""
 
-Amounts = tuple[tuple[int, ...], ...]
-"""Minor units by ending: a row for each member of Category, in it a column for each member of Result."""
+Amounts = NDArray[np.object_]
+"""Minor units by ending, in Python's integers of any size: shape (6, 5), Category by Result."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Payoffs:
-    """The wagers of every ending: ``wagers[category][result]``, both by position among the enum's members."""
+    """What every ending nets and stakes on each spot."""
 
     stakes: Stakes
-    wagers: tuple[tuple[tuple[WagerResult, ...], ...], ...]
+    net_on: Mapping[Spot, Amounts]
+    staked_on: Mapping[Spot, Amounts]
 
     def net(self, spots: Collection[Spot] = EVERY_SPOT) -> Amounts:
         """What the player wins (below 0: loses) on some spots together.
 
-        >>> payoffs(Paytable.load("paytables/three-card-brag.toml"), Stakes(100)).net()[-1]
-        (-100, 600, 700, 500, 300)
+        >>> payoffs(Paytable.load("paytables/three-card-brag.toml"), Stakes(100)).net()[-1].tolist()
+        [-100, 600, 700, 500, 300]
         """
-        return self._total(spots, lambda wager: wager.payout_minor - wager.stake_minor)
+        return reduce(add, (self.net_on[spot] for spot in spots))
 
     def staked(self, spots: Collection[Spot] = EVERY_SPOT) -> Amounts:
         """What the player puts down on some spots together.
 
-        >>> payoffs(Paytable.load("paytables/double-play-brag.toml"), Stakes(100)).staked()[0]
-        (100, 300, 300, 300, 300)
+        >>> payoffs(Paytable.load("paytables/double-play-brag.toml"), Stakes(100)).staked()[0].tolist()
+        [100, 300, 300, 300, 300]
         """
-        return self._total(spots, lambda wager: wager.stake_minor)
+        return reduce(add, (self.staked_on[spot] for spot in spots))
 
-    def _total(self, spots: Collection[Spot], amount: Callable[[WagerResult], int]) -> Amounts:
-        return tuple(
-            tuple(sum(amount(wager) for wager in ending if wager.spot in spots) for ending in row)
-            for row in self.wagers
-        )
+
+def total(endings: NDArray[np.int64] | NDArray[np.object_], amounts: Amounts) -> int:
+    """An amount summed over endings that occurred so often; exact, of equal shapes.
+
+    >>> paid = payoffs(Paytable.load("paytables/three-card-brag.toml"), Stakes(100))
+    >>> total(np.ones((6, 5), dtype=np.int64), paid.staked())
+    5400
+    """
+    return int((endings * amounts).sum())
 
 
 @lru_cache(maxsize=256)
 def payoffs(paytable: Paytable, stakes: Stakes) -> Payoffs:
     """Settle every ending at these stakes.
 
-    >>> len(payoffs(Paytable.load("paytables/three-card-brag.toml"), Stakes(100, 100)).wagers)
-    6
+    >>> payoffs(Paytable.load("paytables/three-card-brag.toml"), Stakes(100, 50)).staked_on[Spot.PAIR_BONUS][0, 0]
+    50
     """
-    return Payoffs(
-        stakes,
-        tuple(
-            tuple(settle_outcome(paytable, stakes, category, result) for result in Result)
-            for category in Category
-        ),
-    )
+    shape = (len(Category), len(Result))
+    net_on = {spot: np.zeros(shape, dtype=object) for spot in Spot}
+    staked_on = {spot: np.zeros(shape, dtype=object) for spot in Spot}
+    for row, category in enumerate(Category):
+        for column, result in enumerate(Result):
+            for wager in settle_outcome(paytable, stakes, category, result):
+                net_on[wager.spot][row, column] = wager.payout_minor - wager.stake_minor
+                staked_on[wager.spot][row, column] = wager.stake_minor
+    for amounts in (*net_on.values(), *staked_on.values()):
+        amounts.setflags(write=False)
+    return Payoffs(stakes, net_on, staked_on)
 
 
+@lru_cache(maxsize=256)
 def whole_stakes(paytable: Paytable) -> Stakes:
     """The smallest stakes at which all odds give whole minor units, so that nothing is rounded.
 

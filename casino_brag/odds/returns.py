@@ -24,8 +24,8 @@ from casino_brag.game.hands import Category, places
 from casino_brag.game.paytable import Paytable
 from casino_brag.game.settlement import Result, Spot, Stakes
 from casino_brag.odds.outcomes import DEALS, Integers, outcomes
-from casino_brag.odds.payoffs import EVERY_SPOT, MAIN, Payoffs, payoffs, whole_stakes
-from casino_brag.odds.strategies import MAX_EXPECTATION, Decisions, best_decisions, count_endings, total
+from casino_brag.odds.payoffs import EVERY_SPOT, MAIN, Payoffs, payoffs, total, whole_stakes
+from casino_brag.odds.strategies import MAX_EXPECTATION, Decisions, best_decisions, count_endings
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +191,7 @@ def combined_game(paytable: Paytable) -> Combined | None:
     counted = outcomes(paytable.ranking, paytable.qualifier)
     plays = best_decisions(counted, paid.net())
     main, bonus = (returns(paytable, spots, plays, stakes) for spots in (MAIN, {Spot.PAIR_BONUS}))
-    products = tuple(
-        tuple(a * b for a, b in zip(*rows, strict=True))
-        for rows in zip(paid.net(MAIN), paid.net({Spot.PAIR_BONUS}), strict=True)
-    )
+    products = paid.net(MAIN) * paid.net({Spot.PAIR_BONUS})
     product = Fraction(total(count_endings(counted, plays), products), DEALS * unit**2)
     covariance = product - main.house_edge * bonus.house_edge
     spread = main.sd * bonus.sd
@@ -220,10 +217,7 @@ def rtp_sd(paytable: Paytable, plays: Decisions) -> float:
     net, staked = paid.net(MAIN), paid.staked(MAIN)
     endings = count_endings(outcomes(paytable.ranking, paytable.qualifier), plays)
     won, put_down = total(endings, net), total(endings, staked)
-    squares = tuple(
-        tuple((put_down * n - won * s) ** 2 for n, s in zip(*rows, strict=True))
-        for rows in zip(net, staked, strict=True)
-    )
+    squares = (put_down * net - won * staked) ** 2
     return sqrt(Fraction(total(endings, squares) * DEALS, put_down**4))
 
 
@@ -291,12 +285,10 @@ def player_favouring(paytable: Paytable) -> dict[str, str]:
 
 
 def _returns(endings: Integers, paid: Payoffs, spots: Collection[Spot], unit_minor: int) -> Returns:
-    nets: Counter[int] = Counter()
     net, staked = paid.net(spots), paid.staked(spots)
-    pushes = 0
-    for row, counts in enumerate(endings.tolist()):
-        for column, deals in enumerate(counts):
-            if deals:
-                nets[net[row][column]] += deals
-                pushes += deals if net[row][column] == 0 < staked[row][column] else 0
+    nets: Counter[int] = Counter()
+    for minor, deals in zip(net.ravel().tolist(), endings.ravel().tolist(), strict=True):
+        if deals:
+            nets[minor] += deals
+    pushes = int(endings[(net == 0) & (staked > 0)].sum())
     return Returns(unit_minor, nets, total(endings, staked), pushes)

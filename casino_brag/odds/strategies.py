@@ -14,7 +14,7 @@ from casino_brag.game.paytable import Paytable
 from casino_brag.game.rules import Qualifier
 from casino_brag.game.settlement import Result, Stakes, qualifying_class
 from casino_brag.odds.outcomes import DEALER_HANDS, PLAYED_RESULTS, Integers, Outcomes, outcomes
-from casino_brag.odds.payoffs import MAIN, Amounts, payoffs, whole_stakes
+from casino_brag.odds.payoffs import MAIN, Amounts, payoffs, total, whole_stakes
 
 Decisions = NDArray[np.bool_]
 """For each kind of hand, in the order of :class:`casino_brag.odds.outcomes.Outcomes`, whether it is played."""
@@ -123,10 +123,10 @@ def best_decisions(counted: Outcomes, value: Amounts) -> Decisions:
     >>> int(counted.hands @ best_decisions(counted, net))
     12740
     """
-    largest = max(abs(amount) for row in value for amount in row)
+    largest = abs(value).max()
     # Odds and a common denominator together may exceed 64 bits; Python's own integers then.
     kind = np.dtype(np.int64) if largest < 2**63 // (2 * DEALER_HANDS) else np.dtype(object)
-    worth = np.array(value, dtype=kind)[counted.category]
+    worth = value.astype(kind)[counted.category]
     better: Decisions = (counted.counts * worth[:, 1:]).sum(axis=1) > DEALER_HANDS * worth[:, 0]
     return better.astype(np.bool_)
 
@@ -143,17 +143,8 @@ def count_endings(counted: Outcomes, plays: Decisions) -> Integers:
     folded = np.where(plays, 0, DEALER_HANDS)
     endings = np.column_stack((folded, dealt)) * counted.hands[:, np.newaxis]
     of_category: Integers = counted.category == np.arange(len(Category))[:, np.newaxis]
-    total: Integers = of_category.astype(np.int64) @ endings
-    return total
-
-
-def total(endings: Integers, amounts: Amounts) -> int:
-    """An amount summed over all deals; exact, in Python's integers."""
-    return sum(
-        deals * amount
-        for counts, row in zip(endings.tolist(), amounts, strict=True)
-        for deals, amount in zip(counts, row, strict=True)
-    )
+    by_category: Integers = of_category.astype(np.int64) @ endings
+    return by_category
 
 
 def _from(counted: Outcomes, rank_class: int) -> Decisions:
@@ -172,13 +163,7 @@ def _best_ratio(counted: Outcomes, paytable: Paytable, stakes: Stakes) -> Decisi
     for _ in range(_ROUNDS_OF_DINKELBACH_MAX):
         endings = count_endings(counted, plays)
         won, put_down = total(endings, net), total(endings, staked)
-        better = best_decisions(
-            counted,
-            tuple(
-                tuple(put_down * n - won * s for n, s in zip(*rows, strict=True))
-                for rows in zip(net, staked, strict=True)
-            ),
-        )
+        better = best_decisions(counted, put_down * net - won * staked)
         if np.array_equal(better, plays):
             return plays
         plays = better

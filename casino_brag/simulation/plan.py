@@ -21,18 +21,18 @@ import rfc8785
 
 from casino_brag.game.paytable import PAYOUT_MAX_MINOR, Paytable, PaytableError
 from casino_brag.game.settlement import Stakes, maximum_payout_minor
-from casino_brag.odds.outcomes import outcomes
 from casino_brag.odds.payoffs import whole_stakes
 from casino_brag.odds.strategies import Decisions, Strategy
 from casino_brag.simulation.ctr_drbg import SEED_BYTES
-from casino_brag.simulation.play import Tables, play_chunk
+from casino_brag.simulation.mapper import words
+from casino_brag.simulation.play import Tables, default_kernel, play_words
 from casino_brag.simulation.tally import Counts, Tally
 
 VERSION: Final = version("casino-brag")
 """The version of casino-brag that a plan is made by, and that alone may play it."""
 
 CHUNK_ROUNDS: Final = 1 << 22
-"""Rounds in a chunk: a fraction of a second of work, and some hundred chunks in a thousand million rounds."""
+"""Rounds in a chunk: a fraction of a second of work, and 239 chunks in a thousand million rounds."""
 
 ROUNDS_MIN: Final = 100_000
 """Fewer rounds decide nothing.  From here on every category is expected 200 times or more, so that means follow
@@ -201,20 +201,19 @@ class Plan:
         """Plays one chunk."""
         assert 0 <= chunk < self.chunks
         first_round = chunk * CHUNK_ROUNDS
-        return play_chunk(
+        return play_words(
             _tables(self.paytable, self.strategy, self.pattern),
-            self.seed,
-            chunk,
+            words(self.seed, chunk),
             min(CHUNK_ROUNDS, self.rounds - first_round),
-            stake_slots=len(self.pattern.stakes),
-            first_round=first_round,
+            len(self.pattern.stakes),
+            first_round,
+            default_kernel(),
         )
 
 
 @lru_cache(maxsize=4)
 def _tables(paytable: Paytable, strategy: Strategy, pattern: StakePattern) -> Tables:
-    by_hand = _decisions(paytable, strategy, pattern)[outcomes(paytable.ranking, paytable.qualifier).kind]
-    return Tables.of(paytable.ranking, paytable.qualifier, by_hand)
+    return Tables.of(paytable.ranking, paytable.qualifier, _decisions(paytable, strategy, pattern))
 
 
 @lru_cache(maxsize=4)

@@ -1,7 +1,6 @@
-"""Rounds of one chunk, played and counted.
+"""Rounds played and counted, from words to a tally.
 
-A chunk has a generator of its own (:func:`casino_brag.simulation.mapper.words`), so its tally depends on its number
-and the seed only.  Two kernels do the counting and agree to the last round: NumPy's is always there, numba's is
+Two kernels do the counting and agree to the last round: NumPy's is always there, numba's is
 several times as fast and comes with the extra ``sim``.
 """
 
@@ -18,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casino_brag.errors import SetUpError
-from casino_brag.game.hands import Ranking, places
+from casino_brag.game.hands import Ranking
 from casino_brag.game.rules import Qualifier
 from casino_brag.game.settlement import qualifying_class
-from casino_brag.odds.outcomes import HANDS, hand_cards, rank_classes
+from casino_brag.odds.outcomes import hand_cards, outcomes
+from casino_brag.odds.strategies import Decisions
 from casino_brag.simulation.counting import CLASS_SHIFT, Count, count
-from casino_brag.simulation.mapper import Words, words
+from casino_brag.simulation.mapper import Words
 from casino_brag.simulation.tally import CATEGORIES, RESULTS, Tally
 
 
@@ -53,17 +53,10 @@ class Tables:
     qualifying_class: int
 
     @classmethod
-    def of(cls, ranking: Ranking, qualifier: Qualifier, plays: NDArray[np.bool_]) -> Self:
-        """The tables of these rules for a player who plays where ``plays`` says so, and folds elsewhere.
-
-        ``plays`` has one entry a hand, in the order of :func:`casino_brag.game.hands.all_hands`; ValueError when
-        it has not 22,100 of them.
-        """
-        if plays.shape != (HANDS,):
-            raise ValueError(f"a strategy decides {HANDS} hands, not {plays.shape}")
-        classes = rank_classes(ranking)
-        category_of_class = np.array([CATEGORIES.index(place.category) for place in places(ranking).values()])
-        codes = classes << CLASS_SHIFT | category_of_class[classes - 1] << 1 | plays
+    def of(cls, ranking: Ranking, qualifier: Qualifier, plays: Decisions) -> Self:
+        """The tables of these rules for a player who plays the kinds of hand that ``plays`` says, and folds others."""
+        counted = outcomes(ranking, qualifier)
+        codes = (counted.rank_class << CLASS_SHIFT | counted.category << 1 | plays)[counted.kind]
         hands = np.zeros((52, 52, 52), dtype=np.int16)
         for cards in permutations(hand_cards().T):
             hands[cards] = codes
@@ -71,32 +64,16 @@ class Tables:
         return cls(hands, qualifying_class(ranking, qualifier))
 
 
-def play_chunk(
-    tables: Tables,
-    seed: bytes,
-    chunk: int,
-    rounds: int,
-    *,
-    stake_slots: int = 1,
-    first_round: int = 0,
-    kernel: Kernel | None = None,
-) -> Tally:
-    """Plays the first ``rounds`` rounds of this chunk.
-
-    ``first_round`` is the number, over all chunks, of the chunk's first round: round i is played for the stakes
-    i % ``stake_slots``.  ``seed`` is 48 bytes.  ``kernel`` None takes :func:`default_kernel`.
-    """
-    return play_words(
-        tables, words(seed, chunk), rounds, stake_slots, first_round, kernel or default_kernel()
-    )
-
-
 def play_words(
     tables: Tables, blocks: Iterable[Words], rounds: int, stake_slots: int, first_round: int, kernel: Kernel
 ) -> Tally:
-    """The same with words from anywhere; there have to be enough of them."""
+    """Plays so many rounds with the words of these blocks, of which there have to be enough.
+
+    ``first_round`` is the number of the first round within the whole simulation: round i is played for the stakes
+    i % ``stake_slots``.
+    """
     play = count if kernel is Kernel.NUMPY else _compiled()
-    outcomes = np.zeros((stake_slots, len(CATEGORIES), len(RESULTS)), dtype=np.int64)
+    endings = np.zeros((stake_slots, len(CATEGORIES), len(RESULTS)), dtype=np.int64)
     dealer_categories = np.zeros(len(CATEGORIES), dtype=np.int64)
     played = discards = 0
     for block in blocks:
@@ -107,13 +84,13 @@ def play_words(
             block,
             rounds - played,
             first_slot,
-            outcomes,
+            endings,
             dealer_categories,
         )
         played, discards = played + more, discards + thrown_away
         if played == rounds:
             break
-    return Tally(played, outcomes, dealer_categories, discards)
+    return Tally(played, endings, dealer_categories, discards)
 
 
 def _compiled() -> Count:

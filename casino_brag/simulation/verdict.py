@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from casino_brag.game.settlement import Spot
 from casino_brag.odds.outcomes import outcomes
-from casino_brag.odds.payoffs import EVERY_SPOT, MAIN, payoffs
+from casino_brag.odds.payoffs import EVERY_SPOT, MAIN, payoffs, total
 from casino_brag.odds.returns import hands_by_category
 from casino_brag.odds.strategies import count_endings
 from casino_brag.simulation.plan import Plan
@@ -187,8 +187,8 @@ def judge(plan: Plan, tally: Tally, confidence: float = 0.95) -> Verdict:
         plan,
         tally,
         confidence,
-        _sum(strata.counts, strata.staked()),
-        _sum(strata.counts, strata.returned()),
+        total(strata.counts, strata.staked()),
+        total(strata.counts, strata.returned()),
         figures,
         fits,
         holm([figure.p for figure in figures] + [fit.p for fit in fits]),
@@ -260,12 +260,10 @@ class _Strata:
         self.due: Exact = self.rounds[:, np.newaxis, np.newaxis] * theory
 
     def staked(self, spots: Collection[Spot] = EVERY_SPOT) -> Exact:
-        return np.array([paid.staked(spots) for paid in self._paid], dtype=object)
+        return np.stack([paid.staked(spots) for paid in self._paid])
 
     def returned(self, spots: Collection[Spot] = EVERY_SPOT) -> Exact:
-        net = np.array([paid.net(spots) for paid in self._paid], dtype=object)
-        returned: Exact = net + self.staked(spots)
-        return returned
+        return np.stack([paid.net(spots) + paid.staked(spots) for paid in self._paid])
 
 
 def _figures(strata: _Strata, confidence: float) -> Iterator[Figure]:
@@ -288,9 +286,9 @@ def _figure(name: str, strata: _Strata, over: Exact, under: Exact, confidence: f
     ratio misses by about the sum of over - ratio x under, divided by the sum of under.  For the test that sum is
     taken at the expected ratio, where its mean is 0 and its variance known exactly.
     """
-    sum_over, sum_under = _sum(strata.counts, over), _sum(strata.counts, under)
+    sum_over, sum_under = total(strata.counts, over), total(strata.counts, under)
     simulated = Fraction(sum_over, sum_under)
-    expected = Fraction(_sum(strata.due, over), _sum(strata.due, under))
+    expected = Fraction(total(strata.due, over), total(strata.due, under))
     quantile = NormalDist().inv_cdf((1 + confidence) / 2)
     half = quantile * _sd(strata.counts, strata.rounds, over, under, simulated) / sum_under
     sd = _sd(strata.due, strata.rounds, over, under, expected)
@@ -306,8 +304,8 @@ def _sd(weights: Exact, rounds: Exact, over: Exact, under: Exact, ratio: Fractio
     scaled = ratio.denominator * over - ratio.numerator * under
     variance = Fraction(0)
     for n, weight, amount in zip(rounds, weights, scaled, strict=True):
-        total = int(weight.sum())
-        variance += n * Fraction(total * _sum(weight, amount**2) - _sum(weight, amount) ** 2, total**2)
+        whole = int(weight.sum())
+        variance += n * Fraction(whole * total(weight, amount**2) - total(weight, amount) ** 2, whole**2)
     return sqrt(variance) / ratio.denominator
 
 
@@ -327,7 +325,3 @@ def _fit(name: str, names: Sequence[str], counted: Counts, due: Counts) -> Fit:
     possible.append((expected, count))
     chi_square = float(sum((count - expected) ** 2 / expected for expected, count in possible))
     return Fit(name, cells, chi_square, len(possible) - 1, chi_square_p(chi_square, len(possible) - 1))
-
-
-def _sum(counts: Exact, amounts: Exact) -> int:
-    return int((counts * amounts).sum())

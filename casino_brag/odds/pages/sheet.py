@@ -40,6 +40,7 @@ from casino_brag.odds.pages.shown import (
     percent,
     strategy_text,
 )
+from casino_brag.odds.par_sheet import ROW_NAMES
 from casino_brag.odds.returns import hands_by_category
 
 
@@ -297,8 +298,6 @@ def _exact_figures(document: Document) -> Section:
 
 
 _NOT_SHARES: Final = {"variance", "covariance"}
-_KEYS: Final = ("name", "spot", "category", "stake_minor", "mistake")
-"""What tells the items of a list apart."""
 
 
 def _exact_rows(node: Document, path: str) -> Iterator[tuple[str, str, str]]:
@@ -309,7 +308,7 @@ def _exact_rows(node: Document, path: str) -> Iterator[tuple[str, str, str]]:
         elif isinstance(value, list):
             for item in value:
                 if isinstance(item, Mapping):
-                    name = next((item[key] for key in _KEYS if key in item), "")
+                    name = next((item[key] for key in ROW_NAMES if key in item), "")
                     yield from _exact_rows(item, f"{path}{key}[{name}].")
         elif key.endswith("_exact") and value is not None:
             figure = key.removesuffix("_exact")
