@@ -4,7 +4,7 @@
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: help serve test check bench
+.PHONY: help serve test check bench manifest
 
 help: ## List these targets
 	@sed -n 's/^\([a-z]*\): ## /  make \1\t/p' Makefile
@@ -24,6 +24,9 @@ check: ## Format, lint, type and layering checks
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	.venv/bin/hadolint Dockerfile
+
+manifest: ## After a change that was meant: make the manifests of the program's files anew
+	@verification/digests.sh --write
 
 bench: ## Measure, in ratios taken within one run
 	@requirements/setup.sh dev

@@ -84,11 +84,14 @@ class Direct:
             for token in self._flat_tokens()
         ]
         found = zip(asks, opening.read_for_opening(conn, asks), strict=True)
-        return [
-            dict(opening.prepare_opening(conn, self._house, ask, seen))
-            for ask, seen in found
-            if seen is not None
-        ]
+        ops = []
+        for ask, seen in found:
+            assert seen is not None
+            assert seen.version_id is not None
+            assert seen.latest is not None, "a round over HTTP came before"
+            version = self._house.shelf.version(conn, seen.version_id)
+            ops.append(dict(opening.prepare_opening(self._house, ask, seen, version, seen.latest)))
+        return ops
 
     def _decisions(self, conn: psycopg.Connection[Any], rounds: Sequence[UUID]) -> list[dict[str, Any]]:
         body = {"decision": "play"}
@@ -98,7 +101,7 @@ class Direct:
         ]
         found = zip(asks, deciding.read_for_deciding(conn, asks), strict=True)
         return [
-            dict(deciding.prepare_decision(conn, self._house, ask, seen.caller, seen.round))
+            dict(deciding.prepare_decision(conn, self._house, ask, seen, seen.round))
             for ask, seen in found
             if seen is not None and seen.round is not None
         ]

@@ -37,7 +37,9 @@ class Code(StrEnum):
     RNG_UNAVAILABLE = "rng_unavailable"
     REQUEST_IN_PROGRESS = "request_in_progress"
     ROUND_OPEN = "round_open"
+    COMMITMENT_STALE = "commitment_stale"
     ALREADY_DECIDED = "already_decided"
+    PROOF_UNAVAILABLE = "proof_unavailable"
     INSUFFICIENT_FUNDS = "insufficient_funds"
     BALANCE_LIMIT_EXCEEDED = "balance_limit_exceeded"
     BUSY = "busy"
@@ -79,7 +81,9 @@ MEANINGS: Final[Mapping[Code, Meaning]] = {
     Code.RNG_UNAVAILABLE: Meaning(503, "No cards can be drawn", True, 5),
     Code.REQUEST_IN_PROGRESS: Meaning(409, "Another request is being worked on", True, 1),
     Code.ROUND_OPEN: Meaning(409, "A round is open already"),
+    Code.COMMITMENT_STALE: Meaning(409, "The commitment is not the present one"),
     Code.ALREADY_DECIDED: Meaning(409, "The other decision was taken"),
+    Code.PROOF_UNAVAILABLE: Meaning(409, "There is no proof of this round yet"),
     Code.INSUFFICIENT_FUNDS: Meaning(409, "The balance does not cover the stake", True),
     Code.BALANCE_LIMIT_EXCEEDED: Meaning(422, "The balance would become too large"),
     Code.BUSY: Meaning(503, "The service is busy", True, 1),

@@ -40,6 +40,10 @@ class Sealer:
         ciphertext = self._ciphers[self._current].encrypt(nonce, value, context.encode())
         return self._current.encode() + b"\0" + nonce + ciphertext
 
+    def is_current(self, sealed: bytes) -> bool:
+        """Whether a value is sealed under the key that seals now."""
+        return bytes(sealed).partition(b"\0")[0] == self._current.encode()
+
     def open(self, sealed: bytes, *, context: str) -> bytes:
         """The value sealed for this context; `SealBroken` when there is none."""
         key_id, _, rest = bytes(sealed).partition(b"\0")

@@ -35,12 +35,42 @@ LAWS: dict[str, str] = {
             'payout', nullif(r.total_payout_minor, 0)))""",
     "a round has an audit entry for each step it took": """
         SELECT r.round_id FROM round AS r
-        WHERE (SELECT array_agg(type ORDER BY type) FROM audit_entry AS e WHERE e.round_id = r.round_id)
+        WHERE (SELECT array_agg(type ORDER BY type) FROM audit_entry AS e
+               WHERE e.round_id = r.round_id AND type LIKE 'round.%')
             IS DISTINCT FROM CASE r.state WHEN 'settled' THEN ARRAY['round.opened', 'round.settled']
                 ELSE ARRAY['round.opened'] END""",
     "an audit entry about a round has its round": """
-        SELECT entry_id FROM audit_entry AS e WHERE round_id IS NOT NULL
+        SELECT entry_id FROM audit_entry AS e WHERE type LIKE 'round.%'
             AND NOT EXISTS (SELECT FROM round AS r WHERE r.round_id = e.round_id)""",
+    "a commitment was recorded when it was made, and when it was replaced": """
+        SELECT c.round_id FROM commitment AS c
+        WHERE (SELECT array_agg(type ORDER BY type) FROM audit_entry AS e
+               WHERE e.round_id = c.round_id AND type LIKE 'commitment.%') IS DISTINCT FROM
+            CASE WHEN c.ended_at IS NULL OR EXISTS (SELECT FROM round AS r WHERE r.round_id = c.round_id)
+                THEN ARRAY['commitment.made']
+                WHEN c.seed IS NULL THEN ARRAY['commitment.lost', 'commitment.made']
+                ELSE ARRAY['commitment.expired', 'commitment.made'] END""",
+    "the audit log says of a commitment what it is, and of its seed what was revealed": """
+        SELECT c.round_id, e.type FROM commitment AS c JOIN audit_entry AS e USING (round_id)
+        WHERE e.type <> 'round.opened' AND (
+            (e.payload -> 'commitment' ->> 'number', e.payload -> 'commitment' ->> 'value',
+             e.payload -> 'commitment' ->> 'previous') IS DISTINCT FROM
+                (c.number::text, encode(c.value, 'hex'), encode(c.previous, 'hex'))
+            OR (e.type IN ('round.settled', 'commitment.expired')
+                AND e.payload ->> 'seed' IS DISTINCT FROM encode(c.seed, 'hex')))""",
+    "a commitment names the rules of its paytable version": """
+        SELECT c.round_id FROM commitment AS c JOIN paytable_version AS v ON v.version_id = c.paytable_version_id
+        WHERE (c.game, c.rules_digest) <> (v.game, v.digest)""",
+    "commitments are numbered without a gap, each with the value of the one before": """
+        SELECT c.round_id FROM commitment AS c LEFT JOIN commitment AS p
+            ON (p.player_id, p.game, p.mode, p.number) = (c.player_id, c.game, c.mode, c.number - 1)
+        WHERE c.previous IS DISTINCT FROM p.value OR (c.number > 1 AND p.ended_at IS NULL)""",
+    "a round was committed to before it was dealt, and is revealed when it is settled and not before": """
+        SELECT r.round_id FROM round AS r LEFT JOIN commitment AS c USING (round_id)
+        WHERE c.made_at IS NULL OR c.made_at > r.opened_at OR (c.seed IS NOT NULL) <> (r.state = 'settled')
+            OR (c.ended_at IS NOT NULL) <> (r.state = 'settled')
+            OR (c.player_id, c.game, c.mode, c.paytable_version_id)
+                <> (r.player_id, r.game, r.mode, r.paytable_version_id)""",
     "a round has an answer for each step it took": """
         SELECT r.round_id FROM round AS r
         WHERE (SELECT array_agg(operation ORDER BY operation) FROM answer AS a WHERE a.cause_id = r.round_id)

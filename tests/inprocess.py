@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,8 @@ from casino_brag.config import Config, shipped
 from casino_brag.db.embedded import EmbeddedServer, Role
 from casino_brag.db.migrations import migrate, read_migrations
 from casino_brag.game.cards import Card
-from casino_brag.rng import Draw, rank
-from casino_brag.rounds import opening
+from casino_brag.rng import Draw, rank, seeds
+from casino_brag.rounds.house import House
 from casino_brag.sealing import Sealer
 from casino_brag.web.app import create_app
 from casino_brag.web.service import EXTENSION, Service
@@ -57,6 +57,20 @@ class AppHouse:
         """A connection to the database, outside the application."""
         with psycopg.connect(self.server.url(role), autocommit=True) as conn:
             yield conn
+
+    @contextmanager
+    def restarted(self, **seal_keys: bytes) -> Iterator[House]:
+        """For the length of the block, the application as a process has it that was just started.
+
+        What breaks the random numbers of this one is forgotten with it.  Its keys are others if any are given.
+        """
+        before = self.service
+        house = House.with_keys(seal_keys or self.config.seal_keys)
+        self.app.extensions[EXTENSION] = replace(before, house=house)
+        try:
+            yield house
+        finally:
+            self.app.extensions[EXTENSION] = before
 
     def new_operator(self, **known: Any) -> Operator:
         with self.connect() as conn:
@@ -124,4 +138,4 @@ def openapi_document() -> dict[str, Any]:
 def deal_next(monkeypatch: pytest.MonkeyPatch, player: str, dealer: str) -> None:
     """Makes this process deal these cards, such as ``"As Kd 2c"``, until the test ends."""
     cards = tuple(Card.parse(text).index for text in f"{player} {dealer}".split())
-    monkeypatch.setattr(opening, "draw_deal", lambda: Draw(rank(cards), 0))
+    monkeypatch.setattr(seeds, "deal", lambda *_: Draw(rank(cards), 0))

@@ -50,14 +50,32 @@ class Player:
         headers = self.headers(key or secrets.token_hex(8))
         return self.http.post(self.base + path, data=sent, headers=headers, timeout=CALL_SECONDS)
 
-    def open(self, ante_minor: int = 100, pair_bonus_minor: int = 0, **kwargs: Any) -> requests.Response:
-        body = {"ante_minor": ante_minor}
+    def open(
+        self, ante_minor: int = 100, pair_bonus_minor: int = 0, *, key: str | None = None, **named: Any
+    ) -> requests.Response:
+        """`named` are further members of the body: `game`, `client_seed`, `commitment`."""
+        body = {"ante_minor": ante_minor, **named}
         if pair_bonus_minor:
             body["pair_bonus_minor"] = pair_bonus_minor
-        return self.post("/v1/rounds", body, **kwargs)
+        return self.post("/v1/rounds", body, key=key)
 
     def decide(self, round_id: str, decision: str, **kwargs: Any) -> requests.Response:
         return self.post(f"/v1/rounds/{round_id}/decision", {"decision": decision}, **kwargs)
+
+    def played(self, decision: str = "fold", **named: Any) -> dict[str, Any]:
+        """A round that is opened and decided at once, as it is answered when it is settled."""
+        opened = self.open(**named)
+        assert opened.status_code == 201, opened.text
+        settled = self.decide(opened.json()["round_id"], decision)
+        assert settled.status_code == 200, settled.text
+        return dict(settled.json())
+
+    def proof(self, round_id: str) -> requests.Response:
+        return self.get(f"/v1/rounds/{round_id}/proof")
+
+    def next_commitment(self) -> Any:
+        """What the session shows of the next round: an object, or None."""
+        return self.get("/v1/session").json()["next_commitment"]
 
     def headers(self, key: str | None = None) -> dict[str, str]:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
@@ -171,6 +189,8 @@ class RunningService:
         self, data_dir: Path, *, workers: int, paytables: Path | None, environment: dict[str, str]
     ) -> None:
         self.data_dir = data_dir
+        self.checkout = Path.cwd()
+        """Whose program is started."""
         self._workers = workers
         self._paytables = paytables
         self._environment = environment
@@ -196,8 +216,8 @@ class RunningService:
         try:
             with EmbeddedServer.attach(running.data_dir, bindir=bindir) as server:
                 running.server = server
-                running.launch()
                 try:
+                    running.launch()
                     yield running
                 finally:
                     running.stop()
@@ -206,8 +226,8 @@ class RunningService:
 
     server: EmbeddedServer
 
-    def launch(self) -> None:
-        """Starts the service and waits until it can deal."""
+    def launch(self, *, sound: bool = True) -> None:
+        """Starts the service and waits until it can deal; where that is not `sound`, until it answers."""
         command = [sys.executable, "-m", "casino_brag", "serve", "--port", str(self.port)]
         command += ["--data-dir", str(self.data_dir), "--workers", str(self._workers)]
         if self._paytables is not None:
@@ -218,10 +238,11 @@ class RunningService:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
+                cwd=self.checkout,
                 env=os.environ | self._environment,
                 start_new_session=True,
             )
-        self.wait_until_it_answers("/readyz" if self._paytables is None else "/healthz")
+        self.wait_until_it_answers("/readyz" if sound and self._paytables is None else "/healthz")
 
     def wait_until_it_answers(self, path: str = "/readyz") -> None:
         """Waits for a 200, for a bounded time."""

@@ -107,10 +107,7 @@ def add_operator(
 
 def rotate_key(conn: psycopg.Connection[Any], sealer: Sealer, name: str, *, actor: str) -> Credentials:
     """Gives an operator a new key beside its newest one; an older one ends.  `SetUpError` for an unknown name."""
-    row = conn.execute("SELECT operator_id FROM operator WHERE name = %s", [name]).fetchone()
-    if row is None:
-        raise SetUpError(f"There is no operator {name!r}. To add it: operator add {name}.")
-    operator_id: UUID = row[0]
+    operator_id = _operator_id(conn, name)
     made = Credentials(name, _new_key_id(), _new_secret())
     entry = Entry(
         type=EntryType.OPERATOR_KEY_ROTATED,
@@ -124,6 +121,35 @@ def rotate_key(conn: psycopg.Connection[Any], sealer: Sealer, name: str, *, acto
         "SELECT operator_key_rotate(%s, %s, %s, %s)", [operator_id, made.key_id, sealed, entry.text()]
     )
     return made
+
+
+def set_client_seeds(conn: psycopg.Connection[Any], name: str, allowed: bool, *, actor: str) -> bool:
+    """Lets an operator's players bring texts of their own into deals, or not; whether that changed something.
+
+    `SetUpError` for an unknown name.
+    """
+    operator_id = _operator_id(conn, name)
+    entry = Entry(
+        type=EntryType.OPERATOR_CLIENT_SEEDS_CHANGED,
+        occurred_at=clock(conn),
+        actor=actor,
+        operator_id=operator_id,
+        before={"client_seeds": not allowed},
+        after={"client_seeds": allowed},
+    )
+    row = conn.execute(
+        "SELECT operator_client_seeds(%s, %s, %s)", [operator_id, allowed, entry.text()]
+    ).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
+def _operator_id(conn: psycopg.Connection[Any], name: str) -> UUID:
+    row = conn.execute("SELECT operator_id FROM operator WHERE name = %s", [name]).fetchone()
+    if row is None:
+        raise SetUpError(f"There is no operator {name!r}. To add it: operator add {name}.")
+    operator_id: UUID = row[0]
+    return operator_id
 
 
 def signing_operator(conn: psycopg.Connection[Any], name: str, key_id: str) -> SigningOperator | None:

@@ -82,6 +82,7 @@ class Caller:
     balance_minor: int
     live: bool
     read_at: datetime
+    client_seeds: bool
 
     @classmethod
     def from_columns(cls, row: tuple[Any, ...]) -> tuple[Caller | None, tuple[Any, ...]]:

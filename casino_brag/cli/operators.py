@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from casino_brag.catalogue.operators import Credentials, add_operator, rotate_key
+from casino_brag.catalogue.operators import Credentials, add_operator, rotate_key, set_client_seeds
 from casino_brag.cli.arguments import json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection, seal_keys
 from casino_brag.sealing import Sealer
@@ -50,6 +50,17 @@ def rotate(name: str, as_json: bool, data_dir: Path) -> None:
     with database(data_dir) as addresses, migrated_connection(addresses) as conn:
         made = rotate_key(conn, Sealer(seal_keys(data_dir)), name, actor="system:cli")
     _show(made, as_json)
+
+
+@operator.command("client-seeds")
+@click.argument("name")
+@click.argument("switch", type=click.Choice(["on", "off"]))
+@data_dir_option
+def client_seeds(name: str, switch: str, data_dir: Path) -> None:
+    """Let an operator's players bring a text of their own into their deals, or not."""
+    with database(data_dir) as addresses, migrated_connection(addresses) as conn:
+        changed = set_client_seeds(conn, name, switch == "on", actor="system:cli")
+    click.echo(f"Client seeds of {name} are {switch}{'' if changed else ', as before'}.")
 
 
 def _show(made: Credentials, as_json: bool) -> None:

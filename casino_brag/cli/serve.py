@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,15 @@ from psycopg import sql
 
 from casino_brag.catalogue.operators import Credentials, add_operator, newest_credentials, signing_operator
 from casino_brag.catalogue.paytables import Published, publish_directory
-from casino_brag.catalogue.sessions import Mode, NewSession, open_session
+from casino_brag.catalogue.sessions import Mode, NewSession, hash_of, open_session
 from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys
 from casino_brag.cli.paytables import paytables_option, report_problems
 from casino_brag.config import Config, read_config, read_server_settings
 from casino_brag.db.migrations import migrate, shipped_migrations
 from casino_brag.db.pool import APPLICATION_ROLE
 from casino_brag.errors import SetUpError
+from casino_brag.rounds.commitments import offer
+from casino_brag.rounds.house import House
 from casino_brag.sealing import SealBroken, Sealer
 from casino_brag.web.app import create_app
 
@@ -46,7 +49,7 @@ def serve(host: str, port: int, workers: int | None, directory: Path, data_dir: 
         keys = seal_keys(data_dir)
         with owner_connection(addresses) as conn:
             try:
-                started = _set_up(conn, Sealer(keys), directory)
+                started = _set_up(conn, keys, directory)
             except SealBroken as broken:
                 raise SetUpError(
                     f"The seal's keys are not those that this database was sealed with: {broken}."
@@ -67,13 +70,14 @@ class _Started:
     token: str | None
 
 
-def _set_up(conn: psycopg.Connection[Any], sealer: Sealer, paytables: Path) -> _Started:
+def _set_up(conn: psycopg.Connection[Any], seal_keys: Mapping[str, bytes], paytables: Path) -> _Started:
+    sealer = Sealer(seal_keys)
     migrate(conn, shipped_migrations())
     published = publish_directory(conn, paytables, actor="system:serve")
     credentials = newest_credentials(conn, sealer, DEMO_OPERATOR) or add_operator(
         conn, sealer, DEMO_OPERATOR, actor="system:serve"
     )
-    return _Started(published, credentials, _demo_token(conn, credentials, published))
+    return _Started(published, credentials, _demo_token(conn, credentials, published, seal_keys))
 
 
 def _must_work_as_the_application(address: str) -> None:
@@ -88,7 +92,10 @@ def _must_work_as_the_application(address: str) -> None:
 
 
 def _demo_token(
-    conn: psycopg.Connection[Any], credentials: Credentials, published: list[Published]
+    conn: psycopg.Connection[Any],
+    credentials: Credentials,
+    published: list[Published],
+    seal_keys: Mapping[str, bytes],
 ) -> str | None:
     opened = [found.game for found in published if found.version is not None]
     if not opened:
@@ -97,7 +104,9 @@ def _demo_token(
     operator = signing_operator(conn, credentials.operator, credentials.key_id)
     assert operator is not None
     wanted = NewSession(player="visitor", currency="GBP", mode=Mode.DEMO, game=game)
-    return open_session(conn, operator, wanted).token
+    token = open_session(conn, operator, wanted).token
+    offer(conn, House.with_keys(seal_keys), hash_of(token))
+    return token
 
 
 def _greeting(address: str, data_dir: Path, started: _Started) -> str:
@@ -113,21 +122,28 @@ def _greeting(address: str, data_dir: Path, started: _Started) -> str:
         f"  Data         {data_dir.absolute()}",
     ]
     if started.token is not None:
-        headers = (
-            '-H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: $(date +%s%N)" '
-            "-H 'Content-Type: application/json'"
-        )
-        lines += [
-            "",
-            "A round, to copy and paste into another terminal:",
-            "",
-            f"TOKEN={started.token}",
-            f"DEAL=$(curl -s {base}/v1/rounds {headers} "
-            '-d \'{"ante_minor": 100, "pair_bonus_minor": 50}\'); echo "$DEAL"',
-            'ROUND=$(echo "$DEAL" | sed -n \'s/.*"round_id":"\\([^"]*\\)".*/\\1/p\')',
-            f'curl -s {base}/v1/rounds/$ROUND/decision {headers} -d \'{{"decision": "play"}}\'; echo',
-        ]
+        lines += ["", "A round, to copy and paste into another terminal:", "", *_a_round(base, started.token)]
     return "\n".join([*lines, "", "Ctrl-C stops everything.", ""])
+
+
+def _a_round(base: str, token: str) -> list[str]:
+    """Shell lines that note the commitment, deal, decide, and check the deal where the checkout's verifier is."""
+    bearer = '-H "Authorization: Bearer $TOKEN"'
+    posted = f"{bearer} -H \"Idempotency-Key: $(date +%s%N)\" -H 'Content-Type: application/json'"
+    seen = '\'s/.*"next_commitment":{[^}]*"value":"\\([0-9a-f]*\\)".*/\\1/p\''
+    lines = [
+        f"TOKEN={token}",
+        f'SEEN=$(curl -s {base}/v1/session {bearer} | sed -n {seen}); echo "committed to $SEEN"',
+        f"DEAL=$(curl -s {base}/v1/rounds {posted} "
+        '-d \'{"ante_minor": 100, "pair_bonus_minor": 50, "client_seed": "my-own-words"}\'); echo "$DEAL"',
+        'ROUND=$(echo "$DEAL" | sed -n \'s/.*"round_id":"\\([^"]*\\)","game.*/\\1/p\')',
+        f'curl -s {base}/v1/rounds/$ROUND/decision {posted} -d \'{{"decision": "play"}}\'; echo',
+        f"curl -s {base}/v1/rounds/$ROUND/proof {bearer} >proof.json",
+    ]
+    verifier = Path("verification/verify_round.py")
+    if verifier.is_file():
+        lines.append(f'python3 {verifier} proof.json --commitment "$SEEN"')
+    return lines
 
 
 def _must_be_free(host: str, port: int) -> None:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from math import perm
 from typing import Final
 
-from casino_brag.rng.source import below
-
 PACK_SIZE: Final = 52
 CARDS_DEALT: Final = 6
 DEALS: Final = perm(PACK_SIZE, CARDS_DEALT)
@@ -19,7 +17,7 @@ DEALS: Final = perm(PACK_SIZE, CARDS_DEALT)
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One draw: the deal's index in [0, DEALS) and how many words were discarded to get it."""
+    """A deal: its index in [0, DEALS), and how many words were discarded to get it."""
 
     index: int
     discards: int
@@ -28,12 +26,6 @@ class Draw:
     def cards(self) -> tuple[int, ...]:
         """Six distinct card numbers in [0, 52), in the order dealt."""
         return unrank(self.index)
-
-
-def draw_deal() -> Draw:
-    """Draws a deal, uniform over all ordered deals.  Raises `RngUnavailable`."""
-    index, discards = below(DEALS)
-    return Draw(index, discards)
 
 
 def unrank(index: int, *, pack: int = PACK_SIZE, cards: int = CARDS_DEALT) -> tuple[int, ...]:

@@ -12,9 +12,11 @@ import psycopg
 from casino_brag.audit import Entry, EntryType
 from casino_brag.catalogue.paytables import PaytableVersion
 from casino_brag.catalogue.sessions import Caller, unknown_token
+from casino_brag.errors import ServiceError
 from casino_brag.game.cards import PACK
 from casino_brag.game.settlement import Deal, Decision, settle
-from casino_brag.rng import unrank
+from casino_brag.rng import Draw, RngUnavailable, seeds, unrank
+from casino_brag.rounds.commitments import Commitment, Latest, Made, Series, commitment_record, make
 from casino_brag.rounds.house import House
 from casino_brag.rounds.reading import round_not_found
 from casino_brag.rounds.round import SETTLED, Round, as_its_owner_sees, hand, seal_context, settlement_record
@@ -34,11 +36,16 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the first round trip read for one request; `round` is None when the caller has no such round."""
+    """What the first round trip read for one request; `round` is None when the caller has no such round.
+
+    `version_id` is what the round's game offers now, if it is open; `latest` the newest commitment of the series.
+    """
 
     caller: Caller
     known: Known
     round: Round | None
+    version_id: UUID | None
+    latest: Latest | None
 
 
 def decide(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Answer:
@@ -55,9 +62,7 @@ def decide(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Answer:
         return answer
     if seen.round is None:
         raise round_not_found()
-    (outcome,) = carry_out(
-        conn, "round_decide", [prepare_decision(conn, house, ask, seen.caller, seen.round)]
-    )
+    (outcome,) = carry_out(conn, "round_decide", [prepare_decision(conn, house, ask, seen, seen.round)])
     return outcome.answer_or_refusal()
 
 
@@ -65,7 +70,7 @@ def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> lis
     """The first round trip: who calls, what is known of the request, the round; None for no caller."""
     rows = conn.execute(
         """
-        SELECT caller.*, known.fingerprint, known.status, known.body, round.*
+        SELECT caller.*, known.fingerprint, known.status, known.body, game.active_version_id, latest.*, r.*
         FROM unnest(%s::bytea[], %s::text[], %s::uuid[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, round_id, item)
         LEFT JOIN caller USING (token_hash)
@@ -74,8 +79,10 @@ def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> lis
             SELECT * FROM answer WHERE (answer.operator_id, answer.player_id, answer.idempotency_key)
                 = (caller.operator_id, caller.player_id, ask.idempotency_key) LIMIT 1
         ) AS known ON true
-        LEFT JOIN round ON round.round_id = ask.round_id
-            AND (round.player_id, round.mode) = (caller.player_id, caller.mode)
+        LEFT JOIN committed_round AS r ON r.round_id = ask.round_id
+            AND (r.player_id, r.mode) = (caller.player_id, caller.mode)
+        LEFT JOIN game ON game.game = r.game AND game.state = 'enabled'
+        LEFT JOIN LATERAL latest_commitment(r.player_id, r.game, r.mode) AS latest ON true
         ORDER BY ask.item
         """,
         [[ask.token_hash for ask in asks], [ask.request.key for ask in asks], [ask.round_id for ask in asks]],
@@ -87,19 +94,27 @@ def _seen(row: tuple[Any, ...]) -> Seen | None:
     caller, row = Caller.from_columns(row)
     if caller is None:
         return None
-    return Seen(caller, Known(*row[:3]), None if row[3] is None else Round.from_columns(row[3:]))
+    known, version_id = Known(*row[:3]), row[3]
+    latest, of_round = Latest.from_columns(row[4:])
+    found = None if of_round[0] is None else Round.from_columns(of_round)
+    return Seen(caller, known, found, version_id, latest)
 
 
 def prepare_decision(
-    conn: psycopg.Connection[Any], house: House, ask: Ask, caller: Caller, opened: Round
+    conn: psycopg.Connection[Any], house: House, ask: Ask, seen: Seen, opened: Round
 ) -> Mapping[str, Any]:
-    """Opens the sealed deal, settles, and puts everything that will be written into one operation."""
+    """Opens the sealed deal, settles, and puts everything that will be written into one operation.
+
+    All of it comes from what is stored: a round is finished without random numbers too, and then without a
+    commitment of the next one.
+    """
+    caller = seen.caller
     version = house.shelf.version(conn, opened.paytable_version_id)
-    deal_index, dealer_cards = unseal_deal(house, opened)
+    unsealed = unseal(house, opened, version)
     settlement = settle(
         version.paytable,
         opened.stakes,
-        Deal(player=opened.player_hand, dealer=hand(dealer_cards)),
+        Deal(player=opened.player_hand, dealer=hand(unsealed.dealer_cards)),
         ask.decision,
     )
     settled = replace(
@@ -107,20 +122,50 @@ def prepare_decision(
         state=SETTLED,
         decision=ask.decision.value,
         play_minor=settlement.total_staked_minor - opened.ante_minor - opened.pair_bonus_minor,
-        dealer_cards=dealer_cards,
+        dealer_cards=unsealed.dealer_cards,
         result=settlement.result.value,
         settlement=settlement_record(settlement),
         total_staked_minor=settlement.total_staked_minor,
         total_payout_minor=settlement.total_payout_minor,
         settled_at=caller.read_at,
+        seed=unsealed.seed,
     )
+    made = _next(conn, house, seen, opened)
+    offered = made.commitment if made is not None else _offered_already(seen, opened)
     return operation(
-        settled.columns(),
+        settled.columns()
+        | {"next": None if made is None else made.row, "next_audit": None if made is None else made.audit},
         _bound_request(ask, caller),
         status=200,
-        document=as_its_owner_sees(settled, version),
-        audit=_entry(settled, version, caller, deal_index).text(),
+        document=as_its_owner_sees(settled, version)
+        | {"next_commitment": None if offered is None else offered.named()},
+        audit=_entry(settled, version, caller, unsealed.draw).text(),
     )
+
+
+def _next(conn: psycopg.Connection[Any], house: House, seen: Seen, opened: Round) -> Made | None:
+    """The commitment of the player's next round; None where the game is closed or no random numbers can be had."""
+    if seen.version_id is None or _offered_already(seen, opened) is not None:
+        return None
+    try:
+        version = house.shelf.version(conn, seen.version_id)
+    except ServiceError:
+        return None  # the rules that are offered now were altered; this round's own are sound
+    house.upkeep.attend(conn, house.generator)
+    try:
+        series = Series(opened.operator_id, opened.player_id, opened.mode, version, seen.latest)
+        return make(house, series, seen.caller.read_at)
+    except RngUnavailable:
+        house.upkeep.attend(conn, house.generator)
+        return None
+
+
+def _offered_already(seen: Seen, opened: Round) -> Commitment | None:
+    # A round from before there were commitments is settled beside one that was made since.
+    latest = seen.latest
+    if latest is None or latest.over or latest.commitment.round_id == opened.round_id:
+        return None
+    return latest.commitment
 
 
 def _bound_request(ask: Ask, caller: Caller) -> Request:
@@ -128,20 +173,35 @@ def _bound_request(ask: Ask, caller: Caller) -> Request:
     return ask.request.within(caller.mode)
 
 
-def unseal_deal(house: House, round_: Round) -> tuple[int, list[str]]:
-    """The index of the deal that was sealed when the round was opened, and the dealer's three cards.
+@dataclass(frozen=True, slots=True)
+class Unsealed:
+    """What was hidden while a round was open; `seed` is None for one from before there were commitments."""
 
-    Raises `SealBroken` when the sealed deal was altered, or is not the one whose player's cards were shown.
+    draw: Draw
+    dealer_cards: list[str]
+    seed: bytes | None
+
+
+def unseal(house: House, round_: Round, version: PaytableVersion) -> Unsealed:
+    """The deal that was sealed when the round was opened, and the seed that it came from.
+
+    Raises `SealBroken` when the sealed deal was altered, is not the one whose player's cards were shown, or is not
+    the one that the round's seed gives.
     """
     context = seal_context(round_.round_id, round_.paytable_version_id)
-    index = int(house.sealer.open(round_.sealed_deal, context=context))
-    dealt = [str(PACK[number]) for number in unrank(index)]
+    draw = Draw(int(house.sealer.open(round_.sealed_deal, context=context)), 0)
+    dealt = [str(PACK[number]) for number in unrank(draw.index)]
     if dealt[:3] != round_.player_cards:
         raise SealBroken(f"the deal of round {round_.round_id} is not the one that was shown")
-    return index, dealt[3:]
+    seed = None if round_.commitment is None else round_.commitment.open_seed(house.sealer)
+    if seed is not None:
+        sealed, draw = draw, seeds.deal(seed, round_.round_id, version.digest, round_.client_seed)
+        if draw.index != sealed.index:
+            raise SealBroken(f"the deal of round {round_.round_id} is not the one that was committed to")
+    return Unsealed(draw, dealt[3:], seed)
 
 
-def _entry(round_: Round, version: PaytableVersion, caller: Caller, deal_index: int) -> Entry:
+def _entry(round_: Round, version: PaytableVersion, caller: Caller, draw: Draw) -> Entry:
     assert round_.settlement is not None
     return Entry(
         type=EntryType.ROUND_SETTLED,
@@ -155,12 +215,24 @@ def _entry(round_: Round, version: PaytableVersion, caller: Caller, deal_index: 
             "paytable_version": version.version,
             "paytable_digest": version.digest,
             "decision": round_.decision,
-            "deal_index": deal_index,
+            "deal_index": draw.index,
+            "discards": draw.discards,
             "player_cards": round_.player_cards,
             "dealer_cards": round_.dealer_cards,
             "result": round_.result,
             "wagers": round_.settlement["wagers"],
             "total_staked_minor": round_.total_staked_minor,
             "total_payout_minor": round_.total_payout_minor,
-        },
+        }
+        | _revealed(round_, version),
     )
+
+
+def _revealed(round_: Round, version: PaytableVersion) -> dict[str, Any]:
+    if round_.commitment is None or round_.seed is None:
+        return {}
+    return commitment_record(round_.commitment, game=round_.game, rules_digest=version.digest) | {
+        "seed": round_.seed.hex(),
+        "client_seeds": "allowed" if round_.client_seeds else "off",
+        "client_seed": round_.client_seed,
+    }

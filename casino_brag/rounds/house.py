@@ -1,10 +1,14 @@
-"""What dealing needs beside a connection: the published paytables and the seal."""
+"""What dealing needs beside a connection: the published paytables, the seal and the random numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from casino_brag.catalogue.paytables import Shelf
+from casino_brag.rng import Generator, RngUnavailable
+from casino_brag.rounds.upkeep import Upkeep
 from casino_brag.sealing import Sealer
 
 
@@ -14,3 +18,13 @@ class House:
 
     shelf: Shelf
     sealer: Sealer
+    generator: Generator
+    upkeep: Upkeep = field(default_factory=Upkeep)
+
+    @classmethod
+    def with_keys(cls, seal_keys: Mapping[str, bytes]) -> House:
+        """The house of a process.  One whose generator fails its tests deals nothing, and still finishes rounds."""
+        house = cls(Shelf(), Sealer(seal_keys), Generator())
+        with suppress(RngUnavailable):  # it is latched, on record, and answered to whoever wants a round
+            house.generator.start()
+        return house

@@ -20,24 +20,29 @@ from casino_brag.game.cards import PACK
 from casino_brag.game.paytable import Refusal, StakeRefused
 from casino_brag.game.rules import MINOR_MAX
 from casino_brag.game.settlement import Stakes, maximum_payout_minor
-from casino_brag.ids import uuid7
-from casino_brag.rng import MODULE_DIGEST, Draw, RngUnavailable, draw_deal
+from casino_brag.rng import MODULE_DIGEST, Draw, RngUnavailable, seeds
+from casino_brag.rounds.commitments import Latest, Series, renew
 from casino_brag.rounds.house import House
 from casino_brag.rounds.round import AWAITING_DECISION, Round, as_its_owner_sees, seal_context, sealed_form
 from casino_brag.wallet.answers import Answer, Known, Request, carry_out, operation, refusal
 
-PAYTABLE_CHANGES_MAX: Final = 3
-"""How often a round is prepared again because its game's paytable changed between reading and writing."""
+ATTEMPTS_MAX: Final = 4
+"""How often a round is prepared, where its game's paytable or its commitment changed between reading and writing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A player's request for a round.  `game` may be left to the session."""
+    """A player's request for a round.  `game` may be left to the session.
+
+    `client_seed` is the player's own text for the deal; `commitment` the value that the player saw, in hex.
+    """
 
     token_hash: bytes
     request: Request
     stakes: Stakes
     game: str | None = None
+    client_seed: str | None = None
+    commitment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +54,32 @@ class Seen:
     game: str | None
     game_state: str | None
     version_id: UUID | None
+    latest: Latest | None
 
 
 def open_round(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Answer:
     """Takes the stakes, deals and answers; or repeats the first answer to the same request.
 
     Raises `ServiceError`: unauthenticated, idempotency_key_reused, session_expired, invalid, game_unavailable,
-    stake_out_of_limits, payout_limit_exceeded, rng_unavailable, round_open, insufficient_funds,
-    balance_limit_exceeded, busy.  None of them leaves a trace.
+    stake_out_of_limits, payout_limit_exceeded, rng_unavailable, round_open, commitment_stale,
+    insufficient_funds, balance_limit_exceeded, busy.  None of them takes a stake.
     """
-    for _ in range(PAYTABLE_CHANGES_MAX):
+    house.upkeep.attend(conn, house.generator)
+    for _ in range(ATTEMPTS_MAX):
         (seen,) = read_for_opening(conn, [ask])
         if seen is None:
             raise unknown_token()
         if (answer := seen.known.answer_to(_bound_request(ask, seen))) is not None:
             return answer
-        (outcome,) = carry_out(conn, "round_open", [prepare_opening(conn, house, ask, seen)])
-        if outcome.name != "paytable_changed":
+        version = _acceptable(conn, house, ask, seen)
+        _must_have_random_numbers(conn, house)
+        if seen.latest is not None and seen.latest.in_play:
+            raise refusal("round_open")
+        if seen.latest is None or not seen.latest.serves(house, version.version_id):
+            _renew(conn, house, seen, version)
+            continue
+        (outcome,) = carry_out(conn, "round_open", [prepare_opening(house, ask, seen, version, seen.latest)])
+        if outcome.name not in ("paytable_changed", "commitment_changed"):
             return outcome.answer_or_refusal()
     raise ServiceError(Code.BUSY, "The game's paytable is being changed. Send the same request again.")
 
@@ -75,7 +89,7 @@ def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list
     rows = conn.execute(
         """
         SELECT caller.*, known.fingerprint, known.status, known.body,
-            coalesce(ask.game, caller.session_game), game.state, game.active_version_id
+            coalesce(ask.game, caller.session_game), game.state, game.active_version_id, latest.*
         FROM unnest(%s::bytea[], %s::text[], %s::text[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, game, item)
         LEFT JOIN caller USING (token_hash)
@@ -85,6 +99,7 @@ def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list
                 = (caller.operator_id, caller.player_id, ask.idempotency_key) LIMIT 1
         ) AS known ON true
         LEFT JOIN game ON game.game = coalesce(ask.game, caller.session_game)
+        LEFT JOIN LATERAL latest_commitment(caller.player_id, game.game, caller.mode) AS latest ON true
         ORDER BY ask.item
         """,
         [[ask.token_hash for ask in asks], [ask.request.key for ask in asks], [ask.game for ask in asks]],
@@ -94,24 +109,26 @@ def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list
 
 def _seen(row: tuple[Any, ...]) -> Seen | None:
     caller, row = Caller.from_columns(row)
-    return None if caller is None else Seen(caller, Known(*row[:3]), *row[3:])
+    if caller is None:
+        return None
+    known, (game, game_state, version_id) = Known(*row[:3]), row[3:6]
+    latest, _ = Latest.from_columns(row[6:])
+    return Seen(caller, known, game, game_state, version_id, latest)
 
 
-def prepare_opening(conn: psycopg.Connection[Any], house: House, ask: Ask, seen: Seen) -> Mapping[str, Any]:
-    """Checks the stakes, draws the deal and puts everything that will be written into one operation."""
-    caller = seen.caller
-    _must_name_the_sessions_game(seen)
-    caller.must_be_live()
-    if seen.game_state != "enabled" or seen.version_id is None:
-        raise refusal("game_unavailable")
-    version = house.shelf.version(conn, seen.version_id)
-    _check_stakes(version, caller.currency, ask.stakes)
-    draw = _draw()
+def prepare_opening(
+    house: House, ask: Ask, seen: Seen, version: PaytableVersion, latest: Latest
+) -> Mapping[str, Any]:
+    """Deals from the commitment, and puts everything that will be written into one operation."""
+    caller, commitment = seen.caller, latest.commitment
+    if ask.commitment is not None and ask.commitment != commitment.value.hex():
+        raise refusal("commitment_stale")
+    seed = commitment.open_seed(house.sealer)
+    draw = seeds.deal(seed, commitment.round_id, version.digest, ask.client_seed)
     dealt = [str(PACK[number]) for number in draw.cards]
-    round_id = uuid7()
-    context = seal_context(round_id, version.version_id)
+    context = seal_context(commitment.round_id, version.version_id)
     round_ = Round(
-        round_id=round_id,
+        round_id=commitment.round_id,
         session_id=caller.session_id,
         operator_id=caller.operator_id,
         player_id=caller.player_id,
@@ -128,6 +145,9 @@ def prepare_opening(conn: psycopg.Connection[Any], house: House, ask: Ask, seen:
         payout_max_minor=maximum_payout_minor(version.paytable, ask.stakes),
         player_cards=dealt[:3],
         sealed_deal=house.sealer.seal(sealed_form(draw.index), context=context),
+        client_seeds=caller.client_seeds,
+        client_seed=ask.client_seed,
+        commitment=commitment,
     )
     return operation(
         round_.columns() | {"balance_max_minor": MINOR_MAX},
@@ -141,6 +161,20 @@ def prepare_opening(conn: psycopg.Connection[Any], house: House, ask: Ask, seen:
 def _bound_request(ask: Ask, seen: Seen) -> Request:
     # The session's money and its game belong to what is asked for: real money is never answered with a demo round.
     return ask.request.within(str(seen.caller.account_id), seen.game or "")
+
+
+def _acceptable(conn: psycopg.Connection[Any], house: House, ask: Ask, seen: Seen) -> PaytableVersion:
+    """The paytable version that the request can be dealt under, after all that can be judged before drawing."""
+    _must_name_the_sessions_game(seen)
+    if ask.client_seed is not None and not seen.caller.client_seeds:
+        off = "The operator has switched client seeds off: leave it out."
+        raise ServiceError(Code.INVALID, off, errors={"client_seed": [off]})
+    seen.caller.must_be_live()
+    if seen.game_state != "enabled" or seen.version_id is None:
+        raise refusal("game_unavailable")
+    version = house.shelf.version(conn, seen.version_id)
+    _check_stakes(version, seen.caller.currency, ask.stakes)
+    return version
 
 
 def _must_name_the_sessions_game(seen: Seen) -> None:
@@ -165,13 +199,28 @@ def _check_stakes(version: PaytableVersion, currency: str, stakes: Stakes) -> No
         raise ServiceError(code, refused.detail, errors={refused.field: [refused.detail]}) from refused
 
 
-def _draw() -> Draw:
+def _must_have_random_numbers(conn: psycopg.Connection[Any], house: House) -> None:
+    """Nothing is dealt while the module is in error, even where the seed was drawn before."""
     try:
-        return draw_deal()
+        house.generator.check()
     except RngUnavailable as unavailable:
-        raise ServiceError(
-            Code.RNG_UNAVAILABLE, "No cards can be drawn at present. No stake was taken; try again later."
-        ) from unavailable
+        raise _no_random_numbers(conn, house) from unavailable
+
+
+def _renew(conn: psycopg.Connection[Any], house: House, seen: Seen, version: PaytableVersion) -> None:
+    caller = seen.caller
+    series = Series(caller.operator_id, caller.player_id, caller.mode, version, seen.latest)
+    try:
+        renew(conn, house, [series], caller.read_at)
+    except RngUnavailable as unavailable:
+        raise _no_random_numbers(conn, house) from unavailable
+
+
+def _no_random_numbers(conn: psycopg.Connection[Any], house: House) -> ServiceError:
+    house.upkeep.attend(conn, house.generator)
+    return ServiceError(
+        Code.RNG_UNAVAILABLE, "No cards can be drawn at present. No stake was taken; try again later."
+    )
 
 
 def _entry(round_: Round, version: PaytableVersion, caller: Caller, draw: Draw) -> Entry:
@@ -190,6 +239,9 @@ def _entry(round_: Round, version: PaytableVersion, caller: Caller, draw: Draw) 
             "paytable_version": version.version,
             "paytable_digest": version.digest,
             "rng_digest": round_.rng_digest,
+            "commitment": None if round_.commitment is None else round_.commitment.named(),
+            "client_seeds": "allowed" if round_.client_seeds else "off",
+            "client_seed": round_.client_seed,
             "discards": draw.discards,
             "ante_minor": round_.ante_minor,
             "pair_bonus_minor": round_.pair_bonus_minor,

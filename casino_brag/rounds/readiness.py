@@ -8,8 +8,8 @@ import psycopg
 
 from casino_brag.db.migrations import shipped_migrations, verify
 from casino_brag.errors import SetUpError
-from casino_brag.rng import RngUnavailable, check_source
-from casino_brag.rounds.deciding import unseal_deal
+from casino_brag.rng import RngUnavailable
+from casino_brag.rounds.deciding import unseal
 from casino_brag.rounds.house import House
 from casino_brag.rounds.round import Round
 from casino_brag.sealing import SealBroken
@@ -23,27 +23,37 @@ def obstacles(conn: psycopg.Connection[Any], house: House) -> list[str]:
     except SetUpError as wrong:
         found.append(str(wrong))
     else:
+        found += _silent_numbers(conn, house)
         if conn.execute("SELECT FROM game WHERE state = 'enabled' LIMIT 1").fetchone() is None:
             found.append("No game is enabled.")
         if not _opens_seals(conn, house):
             found.append("The seal's keys do not open the deals of open rounds.")
     if _writes_directly(conn):
         found.append("The application's role may change records past the functions that keep them.")
-    try:
-        check_source()
-    except RngUnavailable:
-        found.append("No random numbers can be had.")
     return found
+
+
+def _silent_numbers(conn: psycopg.Connection[Any], house: House) -> list[str]:
+    try:
+        house.upkeep.attend(conn, house.generator)
+        house.generator.check()
+    except RngUnavailable as unavailable:
+        house.upkeep.attend(conn, house.generator)
+        return [f"No random numbers can be had: {unavailable}."]
+    return []
 
 
 def _opens_seals(conn: psycopg.Connection[Any], house: House) -> bool:
     row = conn.execute(
-        "SELECT round.* FROM round WHERE state = 'awaiting_decision' ORDER BY round_id DESC LIMIT 1"
+        "SELECT * FROM committed_round WHERE state = 'awaiting_decision' ORDER BY round_id DESC LIMIT 1"
     ).fetchone()
-    try:
-        return row is None or bool(unseal_deal(house, Round.from_columns(row)))
-    except SealBroken:
-        return False
+    if row is not None:
+        newest = Round.from_columns(row)
+        try:
+            unseal(house, newest, house.shelf.version(conn, newest.paytable_version_id))
+        except SealBroken:
+            return False
+    return True
 
 
 def _writes_directly(conn: psycopg.Connection[Any]) -> bool:

@@ -31,7 +31,7 @@ def read_round(
     """
     caller = read_caller(conn, token_hash)
     row = conn.execute(
-        "SELECT round.* FROM round WHERE round_id = %s AND player_id = %s AND mode = %s",
+        "SELECT * FROM committed_round WHERE round_id = %s AND player_id = %s AND mode = %s",
         [round_id, caller.player_id, caller.mode],
     ).fetchone()
     if row is None:
@@ -46,9 +46,10 @@ def list_rounds(
     caller = read_caller(conn, token_hash)
     caller.must_be_live()
     rows = conn.execute(
-        "SELECT round.* FROM round WHERE player_id = %s AND account_id = %s AND (%s::uuid IS NULL OR round_id < %s)"
-        " ORDER BY round_id DESC LIMIT %s",
-        [caller.player_id, caller.account_id, after, after, limit + 1],
+        "SELECT * FROM committed_round WHERE player_id = %s AND account_id = %s AND (%s::uuid IS NULL OR"
+        " (opened_at, round_id) < (SELECT opened_at, round_id FROM round WHERE (round_id, player_id) = (%s, %s)))"
+        " ORDER BY opened_at DESC, round_id DESC LIMIT %s",
+        [caller.player_id, caller.account_id, after, after, caller.player_id, limit + 1],
     ).fetchall()
     rounds = [Round.from_columns(row) for row in rows[:limit]]
     return Page(
@@ -59,7 +60,7 @@ def list_rounds(
 def open_rounds(conn: psycopg.Connection[Any], house: House, caller: Caller) -> list[dict[str, Any]]:
     """The rounds of the session's mode and game that wait for a decision, on whatever session they began."""
     rows = conn.execute(
-        "SELECT round.* FROM round WHERE player_id = %s AND mode = %s AND state = 'awaiting_decision'"
+        "SELECT * FROM committed_round WHERE player_id = %s AND mode = %s AND state = 'awaiting_decision'"
         " AND (%s::text IS NULL OR game = %s) ORDER BY round_id",
         [caller.player_id, caller.mode, caller.session_game, caller.session_game],
     ).fetchall()

@@ -13,6 +13,8 @@ from casino_brag.db.clock import rfc3339
 from casino_brag.game.cards import Card
 from casino_brag.game.hands import Hand
 from casino_brag.game.settlement import Decision, Settlement, Stakes, play_stake_minor
+from casino_brag.rng import rank
+from casino_brag.rounds.commitments import Commitment
 
 AWAITING_DECISION: Final = "awaiting_decision"
 SETTLED: Final = "settled"
@@ -47,15 +49,30 @@ class Round:
     total_staked_minor: int | None = None
     total_payout_minor: int | None = None
     settled_at: datetime | None = None
+    client_seeds: bool | None = None
+    client_seed: str | None = None
+    commitment: Commitment | None = None
+    seed: bytes | None = field(default=None, repr=False)
 
     @classmethod
     def from_columns(cls, row: Sequence[Any]) -> Round:
-        """The round of a selected ``round.*``.  Columns that a later version adds stand last and are not read."""
-        return cls(**dict(zip(cls.__dataclass_fields__, row, strict=False)))
+        """The round of a ``committed_round.*``.  Columns that a later version adds stand last and are not read.
+
+        A round that was dealt before there were commitments has none.
+        """
+        names = [name for name in cls.__dataclass_fields__ if name not in ("commitment", "seed")]
+        of_round, (number, previous, value, rng_digest, sealed_seed, seed) = (
+            row[: len(names)],
+            row[len(names) :][:6],
+        )
+        commitment = None
+        if number is not None:
+            commitment = Commitment(row[0], number, previous, value, rng_digest, sealed_seed)
+        return cls(**dict(zip(names, of_round, strict=True)), commitment=commitment, seed=seed)
 
     def columns(self) -> dict[str, Any]:
-        """The row, by column."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """The row of the table, and what is revealed with it."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "commitment"}
 
     @property
     def stakes(self) -> Stakes:
@@ -118,6 +135,8 @@ def as_its_owner_sees(round_: Round, version: PaytableVersion) -> dict[str, Any]
         "currency": round_.currency,
         "player_cards": round_.player_cards,
         "player_category": version.paytable.ranking.category(round_.player_hand).value,
+        "commitment": None if round_.commitment is None else round_.commitment.named(),
+        "client_seed": round_.client_seed,
     }
     if round_.state != SETTLED:
         return seen | {"wagers": _opening_wagers(round_), "decisions": _decisions(round_, version)}
@@ -138,6 +157,24 @@ def as_its_owner_sees(round_: Round, version: PaytableVersion) -> dict[str, Any]
         "net_minor": round_.total_payout_minor - round_.total_staked_minor,
         "celebrate": round_.settlement["celebrate"],
         "payout_state": "paid",
+        "proof": _proof(round_),
+    }
+
+
+def deal_index(round_: Round) -> int:
+    """The index of a settled round's deal."""
+    assert round_.dealer_cards is not None
+    first, *rest = (Card.parse(text).index for text in round_.player_cards + round_.dealer_cards)
+    return rank((first, *rest))
+
+
+def _proof(round_: Round) -> dict[str, Any] | None:
+    if round_.seed is None:
+        return None
+    return {
+        "seed": round_.seed.hex(),
+        "deal_index": deal_index(round_),
+        "href": f"/v1/rounds/{round_.round_id}/proof",
     }
 
 

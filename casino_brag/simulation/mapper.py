@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from casino_brag.rng.bounded import WORDS
 from casino_brag.rng.deal import CARDS_DEALT, DEALS, PACK_SIZE
-from casino_brag.rng.source import WORDS
 from casino_brag.simulation.ctr_drbg import REQUEST_BYTES_MAX, CtrDrbg
 
 Words = NDArray[np.uint64]

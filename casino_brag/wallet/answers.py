@@ -112,6 +112,10 @@ _REFUSALS: Final[Mapping[str, tuple[Code, str]]] = {
     ),
     "game_unavailable": (Code.GAME_UNAVAILABLE, "The game takes no new rounds at present."),
     "round_open": (Code.ROUND_OPEN, "A round of this game waits for a decision. Decide it first."),
+    "commitment_stale": (
+        Code.COMMITMENT_STALE,
+        "The round would be dealt from another commitment than the one named. Read GET /v1/session for it.",
+    ),
     "already_decided": (
         Code.ALREADY_DECIDED,
         "The other decision was taken first. Read the round to see it.",

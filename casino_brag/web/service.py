@@ -7,11 +7,9 @@ from typing import Final, cast
 
 from flask import current_app
 
-from casino_brag.catalogue.paytables import Shelf
 from casino_brag.config import Config
 from casino_brag.db.pool import Database
 from casino_brag.rounds.house import House
-from casino_brag.sealing import Sealer
 
 EXTENSION: Final = "casino_brag"
 
@@ -28,7 +26,7 @@ class Service:
         """The service that a configuration describes.  Nothing is connected yet."""
         return cls(
             Database(config.database_url, pool_size=config.pool_size),
-            House(Shelf(), Sealer(config.seal_keys)),
+            House.with_keys(config.seal_keys),
         )
 
 

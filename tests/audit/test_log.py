@@ -18,14 +18,16 @@ from psycopg import errors as pg
 from psycopg.rows import dict_row
 
 from casino_brag.audit import Entry, EntryType
-from casino_brag.catalogue.operators import rotate_key
+from casino_brag.catalogue.operators import rotate_key, set_client_seeds
 from casino_brag.catalogue.paytables import publish_directory
 from casino_brag.config import shipped
 from casino_brag.db.clock import clock
 from casino_brag.db.embedded import Role
+from casino_brag.rng import State, generator
+from casino_brag.rounds import integrity, upkeep
 from tests.books import broken_laws
 from tests.inprocess import AppHouse, app_house_in
-from tests.running import Operator, Player
+from tests.running import Operator, Player, code_of
 
 APPEND_ONLY = {
     "audit_entry": "actor",
@@ -69,6 +71,8 @@ class Witness:
 
     def __init__(self, house: AppHouse, directory: Path) -> None:
         self.house = house
+        with pytest.MonkeyPatch.context() as patched:
+            self._keys_and_rules_and_numbers(directory, patched)
         self.operator: Operator = house.new_operator(origins=("https://play.example.com",))
         self.began = datetime.now(UTC)
         with house.connect() as conn:
@@ -87,6 +91,37 @@ class Witness:
         ended = f"/v1/operator/sessions/{answer['session_id']}"
         assert self.operator.send("DELETE", ended).status_code == 204
 
+    def _keys_and_rules_and_numbers(self, directory: Path, patched: pytest.MonkeyPatch) -> None:
+        """Whatever befalls commitments, the random number module and the program's files."""
+        house, operator = self.house, self.house.new_operator()
+        with house.connect() as conn:
+            assert set_client_seeds(conn, operator.name, False, actor="system:tests")
+        first, second = (operator.player() for _ in range(2))
+        with house.restarted(k2=bytes(32), **house.config.seal_keys):
+            assert first.open(100).status_code == 201
+        with house.restarted(k2=bytes(32)):
+            assert second.open(100).status_code == 201
+            assert (
+                second.decide(second.get("/v1/session").json()["open_round"]["round_id"], "fold").status_code
+                == 200
+            )
+        # A day later.
+        with house.restarted() as started:
+            third = house.player()
+            patched.setattr(upkeep, "INTEGRITY_SECONDS", 0)
+            patched.setattr(generator, "INTEGRITY_SECONDS", 0)
+            assert third.played()["state"] == "settled"
+            patched.undo()
+            # A process that was forked, without the hook that Python calls.
+            started.generator._instance.pid -= 1
+            for _ in range(2):  # the next deal puts on record what the one before brought about
+                assert third.played()["state"] == "settled"
+            assert started.generator.state is State.READY
+        with house.restarted():
+            patched.setattr(integrity, "MANIFEST", directory / "no such file")
+            assert code_of(third.open(100)) == "rng_unavailable"
+            patched.undo()
+
 
 @pytest.fixture(scope="module")
 def witness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Witness]:
@@ -102,6 +137,26 @@ def entries(house: AppHouse) -> list[dict[str, Any]]:
 
 def test_every_type_of_entry_is_written_by_something(witness: Witness) -> None:
     assert {row["type"] for row in entries(witness.house)} == set(EntryType)
+
+
+def test_a_commitment_is_recorded_when_it_is_made_and_when_it_is_over(witness: Witness) -> None:
+    told = [row for row in entries(witness.house) if str(row["round_id"]) == witness.settled["round_id"]]
+    made, opened, settled = (row["payload"]["commitment"] for row in told)
+    assert made == settled == {name: made[name] for name in ("number", "value", "previous")}
+    assert opened == witness.settled["commitment"]
+    assert {name: made[name] for name in ("number", "value")}.items() <= opened.items()
+    assert told[-1]["payload"]["seed"] == witness.settled["proof"]["seed"]
+    assert "seed" not in told[0]["payload"].keys() | told[1]["payload"].keys()
+    assert {"rng_instance", "rng_request", "rng_reseeds"} <= told[0]["payload"].keys()
+
+
+def test_a_commitment_that_was_replaced_is_revealed_unless_its_key_is_lost(witness: Witness) -> None:
+    by_type = {row["type"]: row for row in entries(witness.house)}
+    expired, lost = by_type[EntryType.COMMITMENT_EXPIRED], by_type[EntryType.COMMITMENT_LOST]
+    assert len(bytes.fromhex(expired["payload"]["seed"])) == 48
+    assert "seed" not in lost["payload"]
+    assert "key" in expired["reason"]
+    assert "key" in lost["reason"]
 
 
 def test_every_entry_is_canonical_and_its_bytes_are_what_is_hashed(witness: Witness) -> None:
@@ -148,7 +203,8 @@ def test_an_entry_says_who_did_it_and_when(witness: Witness) -> None:
 
 def test_a_round_s_entries_tell_the_round(witness: Witness) -> None:
     told = [row for row in entries(witness.house) if str(row["round_id"]) == witness.settled["round_id"]]
-    opened, settled = told
+    made, opened, settled = told
+    assert made["type"] == EntryType.COMMITMENT_MADE
     assert (opened["type"], settled["type"]) == (EntryType.ROUND_OPENED, EntryType.ROUND_SETTLED)
     round_ = witness.settled
     assert opened["payload"]["player_cards"] == settled["payload"]["player_cards"] == round_["player_cards"]
@@ -165,10 +221,10 @@ def test_no_entry_holds_a_secret_or_a_card_that_is_hidden(witness: Witness) -> N
     everything = b"\n".join(row["bytes"] for row in entries(witness.house))
     for secret in (witness.operator.secret, witness.rotated.secret, witness.player.token):
         assert secret.encode() not in everything
-    (waiting,) = (
-        row for row in entries(witness.house) if str(row["round_id"]) == witness.waiting["round_id"]
-    )
-    assert not {"deal_index", "dealer_cards"} & waiting["payload"].keys()
+    waiting = [row for row in entries(witness.house) if str(row["round_id"]) == witness.waiting["round_id"]]
+    assert [row["type"] for row in waiting] == [EntryType.COMMITMENT_MADE, EntryType.ROUND_OPENED]
+    for row in waiting:
+        assert not {"deal_index", "dealer_cards", "seed"} & row["payload"].keys()
 
 
 @pytest.mark.parametrize("reason", TRICKY, ids=range(len(TRICKY)))
@@ -236,6 +292,8 @@ ACCEPTED = {
     "payout_max_minor": "payout_max_minor + 5",
     "player_cards": "ARRAY['As', 'Ah', 'Ad']",
     "sealed_deal": "'\\x00'",
+    "client_seeds": "NOT client_seeds",
+    "client_seed": "'another'",
 }
 
 
@@ -268,6 +326,69 @@ def test_nobody_changes_what_was_accepted_at_the_deal(
             f"UPDATE round SET {column} = {ACCEPTED[column]} WHERE round_id = %s",
             [witness.waiting["round_id"]],
         )
+
+
+COMMITTED = {
+    "round_id": "gen_random_uuid()",
+    "player_id": "gen_random_uuid()",
+    "game": "'double-play-brag'",
+    "mode": "'demo'",
+    "number": "number + 1",
+    "previous": "'\\x00'",
+    "value": "'\\x00'",
+    "paytable_version_id": "gen_random_uuid()",
+    "rules_digest": "'other'",
+    "rng_digest": "'other'",
+    "sealed_seed": "'\\x00'",
+    "made_at": "made_at + interval '1 second'",
+    "epoch": "'other'",
+}
+
+
+def test_what_is_committed_to_is_all_that_is_not_revealed_later(witness: Witness) -> None:
+    with witness.house.connect() as conn:
+        row = conn.execute("SELECT * FROM commitment LIMIT 0")
+        assert row.description is not None
+        assert {column.name for column in row.description} == COMMITTED.keys() | {"seed", "ended_at"}
+
+
+@pytest.mark.parametrize("column", COMMITTED)
+def test_nobody_changes_what_was_committed_to(
+    witness: Witness, powerful: psycopg.Connection[Any], column: str
+) -> None:
+    with pytest.raises(pg.RestrictViolation):
+        powerful.execute(
+            f"UPDATE commitment SET {column} = {COMMITTED[column]} WHERE round_id = %s",
+            [witness.waiting["round_id"]],
+        )
+
+
+@pytest.mark.parametrize(
+    "change", ["seed = NULL", "ended_at = NULL, seed = NULL", "seed = sha512('')", "seed = seed"]
+)
+def test_nobody_changes_what_was_revealed(
+    witness: Witness, powerful: psycopg.Connection[Any], change: str
+) -> None:
+    with pytest.raises(pg.RestrictViolation):
+        powerful.execute(f"UPDATE commitment SET {change} WHERE round_id = %s", [witness.settled["round_id"]])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM commitment", "DELETE FROM commitment WHERE false", "TRUNCATE commitment CASCADE"],
+)
+def test_nobody_removes_a_commitment(powerful: psycopg.Connection[Any], statement: str) -> None:
+    with pytest.raises(pg.RestrictViolation):
+        powerful.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "kind", ["round.settled", "commitment.made", "wallet.deposit", "operator.added", "myrng.failed"]
+)
+def test_events_of_modules_are_recorded_and_no_others(witness: Witness, kind: str) -> None:
+    text = Entry(type=EntryType.RNG_FAILED, occurred_at=datetime.now(UTC), actor="system:tests").text()
+    with witness.house.connect(Role.APP) as application, pytest.raises(pg.CheckViolation, match="no event"):
+        application.execute("SELECT module_events_record(%s)", [[text, text.replace("rng.failed", kind)]])
 
 
 @pytest.mark.parametrize(

@@ -14,22 +14,29 @@ from casino_brag.config import shipped
 from casino_brag.db.embedded import Role
 from tests.inprocess import AppHouse
 
-GRANTED = {
+CHANGING = {
     "operator_nonce_take",
     "operator_add",
     "operator_key_rotate",
+    "operator_client_seeds",
     "paytable_publish",
     "game_disable",
     "player_account",
     "wallet_move",
     "session_open",
     "session_close",
+    "commitment_make",
     "round_open",
     "round_decide",
+    "module_events_record",
 }
+"""Functions that act for the owner."""
+
+READING = {"database_epoch", "latest_commitment"}
+"""Functions that only read, and as the caller."""
 
 FUNCTIONS = """
-    SELECT p.proname, p.prosecdef, p.proconfig, p.proowner::regrole::text,
+    SELECT p.proname, p.prosecdef, p.proconfig, p.proowner::regrole::text, p.provolatile::text,
         has_function_privilege('casino_brag_app', p.oid, 'EXECUTE'),
         EXISTS (SELECT FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a WHERE a.grantee = 0)
     FROM pg_proc AS p WHERE p.pronamespace = 'public'::regnamespace ORDER BY p.proname
@@ -171,7 +178,7 @@ def test_functions_that_act_for_the_owner_look_nowhere_but_where_they_should(app
     with app_house.connect() as owner:
         functions = owner.execute(FUNCTIONS).fetchall()
     definers = {name: config for name, definer, config, *_ in functions if definer}
-    assert definers.keys() >= GRANTED
+    assert definers.keys() >= CHANGING
     paths = {setting for config in definers.values() for setting in config or () if "search_path" in setting}
     assert paths == {"search_path=public, pg_temp"}
     assert all("search_path=public, pg_temp" in (config or ()) for config in definers.values())
@@ -181,7 +188,10 @@ def test_functions_that_act_for_the_owner_look_nowhere_but_where_they_should(app
 def test_functions_are_for_the_application_only_and_only_those_it_needs(app_house: AppHouse) -> None:
     with app_house.connect() as owner:
         functions = owner.execute(FUNCTIONS).fetchall()
-    assert {name for name, *_, applications, _ in functions if applications} == GRANTED
+    granted = {name: (definer, kind) for name, definer, _, _, kind, may, _ in functions if may}
+    assert granted.keys() == CHANGING | READING
+    assert {granted[name] for name in CHANGING} == {(True, "v")}
+    assert {granted[name] for name in READING} == {(False, "s")}
     public = {name for name, *_, everybodys in functions if everybodys}
     assert public == set(), "EXECUTE is revoked from PUBLIC"
 

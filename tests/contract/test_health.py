@@ -126,15 +126,22 @@ def test_a_kernel_that_gives_no_random_bytes_is_an_obstacle(
     def refuse(size: int, flags: int = 0) -> bytes:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(os, "getrandom", refuse)
-    assert obstacle(app_house) == "No random numbers can be had."
+    with app_house.restarted():
+        assert readiness_of(app_house) == (200, {"status": "ok"})
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "getrandom", refuse)
+            told = obstacle(app_house)
+        assert told == "No random numbers can be had: the operating system gave no random bytes."
+        assert obstacle(app_house) == told, "the error stays, though the kernel gives bytes again"
+    assert readiness_of(app_house)[0] == 200
 
 
 def test_every_obstacle_is_named(app_house: AppHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getrandom", lambda size, flags=0: b"short")
-    with changed(
-        app_house, "GRANT INSERT ON round TO casino_brag_app", "REVOKE INSERT ON round FROM casino_brag_app"
-    ):
+    grant, revoke = (
+        f"{verb} INSERT ON round {to} casino_brag_app" for verb, to in (("GRANT", "TO"), ("REVOKE", "FROM"))
+    )
+    with app_house.restarted(), changed(app_house, grant, revoke):
         assert len(readiness_of(app_house)[1]["obstacles"]) == 2
 
 

@@ -25,11 +25,17 @@ MOVE_NO_MONEY = {"/v1/operator/sessions"}
 PUBLIC = {"/v1/games", "/v1/games/{game}", "/healthz", "/readyz"}
 
 CONTRACT = {
-    "OpenRoundRequest": "ante_minor pair_bonus_minor",
+    "OpenRoundRequest": "ante_minor pair_bonus_minor game client_seed commitment",
     "DecisionRequest": "decision",
     "Round": "round_id game paytable state opened_at currency wagers player_cards player_category decisions"
     " balance_minor settled_at decision dealer_cards dealer_category dealer_qualified result total_staked_minor"
-    " total_payout_minor net_minor celebrate payout_state",
+    " total_payout_minor net_minor celebrate payout_state commitment client_seed proof next_commitment",
+    "Commitment": "number value round_id",
+    "Revealed": "seed deal_index href",
+    "Proof": "protocol round_id state game rules_digest rng_digest commitment seed client_seed client_seeds deal_index"
+    " discards player_cards dealer_cards audit",
+    "Chained": "number value previous",
+    "Evidence": "leaf_hash entry",
     "Paytable": "version digest",
     "Wager": "spot stake_minor payout_minor reason",
     "DecisionCost": "decision cost_minor",
@@ -39,7 +45,7 @@ CONTRACT = {
     "Figure": "wager value exact denominator strategy",
     "Limits": "ante pair_bonus payout_max_minor maximum_win_minor",
     "Session": "player mode currency exponent balance_minor limits jurisdiction net_position_minor elapsed_seconds"
-    " open_round",
+    " open_round client_seeds next_commitment next_commitments",
     "SessionRequest": "player currency mode game jurisdiction channel language test return_url",
     "OpenedSession": "session_id token launch_url expires_at",
     "MovementRequest": "amount_minor currency",
@@ -55,6 +61,8 @@ ENUMS = {
     ("Round", "payout_state"): "paid pending",
     ("Round", "player_category"): "high_card pair flush run running_flush prial",
     ("Wager", "spot"): "ante play ante_bonus pair_bonus",
+    ("Proof", "state"): "settled voided expired",
+    ("Proof", "client_seeds"): "allowed off",
     ("Session", "mode"): "real demo",
 }
 

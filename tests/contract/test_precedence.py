@@ -101,10 +101,18 @@ def test_the_ladder_of_opening_a_round(app_house: AppHouse) -> None:
     codes.append(code_of(ask({"ante_minor": 300_005, "pair_bonus_minor": 100_000}, bearer(live), fresh())))
     assert live.open(100).status_code == 201
     codes.append(code_of(ask({"ante_minor": 300_000, "pair_bonus_minor": 100_000}, bearer(live), fresh())))
-    codes.append(code_of(ask({"ante_minor": 300_000}, bearer(live), fresh())))
+    stale = {"ante_minor": 300_000, "commitment": "00" * 32}
+    codes.append(code_of(ask(stale, bearer(live), fresh())))
     live.decide(live.get("/v1/session").json()["open_round"]["round_id"], "fold")
+    codes.append(code_of(ask(stale, bearer(live), fresh())))
     codes.append(code_of(ask({"ante_minor": 300_000}, bearer(live), fresh())))
-    assert codes[-4:] == ["stake_out_of_limits", "payout_limit_exceeded", "round_open", "insufficient_funds"]
+    assert codes[-5:] == [
+        "stake_out_of_limits",
+        "payout_limit_exceeded",
+        "round_open",
+        "commitment_stale",
+        "insufficient_funds",
+    ]
     ascends(codes)
     assert ask({"ante_minor": 100}, bearer(live), fresh()).status_code == 201
 
@@ -138,6 +146,22 @@ def test_the_ladder_of_a_decision(app_house: AppHouse) -> None:
     codes.append(code_of(ask(opened, "play", mine, used + "5")))
     assert codes[-1] == "already_decided"
     ascends(codes)
+
+
+def test_the_ladder_of_a_proof(app_house: AppHouse) -> None:
+    owner, stranger = (app_house.new_operator().player() for _ in range(2))
+    waiting = owner.open(100).json()["round_id"]
+    nobody = Player(app_house.base, "A" * 43)
+    codes = [
+        code_of(owner.get("/v1/rounds/one/proof")),
+        code_of(nobody.proof(waiting)),
+        code_of(stranger.proof(waiting)),
+        code_of(owner.proof(waiting)),
+    ]
+    assert codes == ["not_found", "unauthenticated", "round_not_found", "proof_unavailable"]
+    ascends(codes)
+    assert owner.decide(waiting, "fold").status_code == 200
+    assert owner.proof(waiting).status_code == 200
 
 
 @pytest.mark.parametrize("direction", ["deposits", "withdrawals"])

@@ -100,7 +100,8 @@ def test_a_cursor_of_somebody_else_shows_nothing_of_theirs(
     stranger = operator.player()
     own = played(stranger)
     assert page(stranger, f"?cursor={veteran[1][0]}") == ([], None)
-    assert page(stranger, f"?cursor={UUID(int=2**128 - 1)}") == ([own], None)
+    assert page(stranger, f"?cursor={UUID(int=2**128 - 1)}") == ([], None), "nor does one of nobody's"
+    assert page(stranger, "") == ([own], None)
 
 
 def test_a_session_lists_rounds_of_its_own_mode_and_currency(operator: Operator) -> None:

@@ -12,6 +12,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from casino_brag.catalogue.operators import signing_operator
+from casino_brag.catalogue.sessions import Mode, NewSession, open_session
 from casino_brag.db.pool import Database
 from casino_brag.web.app import create_app
 from casino_brag.web.service import EXTENSION
@@ -91,6 +93,34 @@ def test_a_deal_takes_two_statements_and_its_replay_one(wire: Wire, caller: Call
     assert (opened.status_code, count) == (201, 2)
     replayed, count = wire.statements(lambda: caller.open("deal"))
     assert (replayed.headers["Idempotency-Replayed"], replayed.data, count) == ("true", opened.data, 1)
+
+
+def test_a_deal_for_which_nothing_was_committed_to_takes_two_statements_more(
+    wire: Wire, app_house: AppHouse, caller: Caller
+) -> None:
+    """One to commit, and one to read again: as it is after a key or rules were replaced."""
+    with app_house.connect() as conn:
+        operator = signing_operator(conn, app_house.operator.name, app_house.operator.key_id)
+        assert operator is not None
+        wanted = NewSession(player="uncommitted", currency="GBP", mode=Mode.DEMO, game="three-card-brag")
+        newcomer = replace(caller, token=open_session(conn, operator, wanted).token)
+    opened, count = wire.statements(lambda: newcomer.open("deal"))
+    assert (opened.status_code, count) == (201, 4)
+    settled, count = wire.statements(lambda: newcomer.decide(opened.get_json()["round_id"], "decide"))
+    assert (settled.status_code, count) == (200, 2)
+    again, count = wire.statements(lambda: newcomer.open("another"))
+    assert (again.status_code, count) == (201, 2)
+
+
+def test_a_text_and_a_commitment_of_the_players_cost_nothing_more(wire: Wire, caller: Caller) -> None:
+    settled = caller.decide(caller.open("deal").get_json()["round_id"], "decide").get_json()
+    named = {
+        "ante_minor": 100,
+        "client_seed": "mine",
+        "commitment": settled["next_commitment"]["value"],
+    }
+    opened, count = wire.statements(lambda: caller.post("/v1/rounds", named, "another"))
+    assert (opened.status_code, count) == (201, 2)
 
 
 @pytest.mark.parametrize("decision", ["play", "fold"])

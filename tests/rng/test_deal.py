@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import permutations
 from math import perm
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casino_brag.rng import DEALS, Draw, draw_deal, rank, unrank
+from casino_brag.rng import DEALS, Draw, rank, unrank
 
 indexes = st.integers(0, DEALS - 1)
 deals = st.permutations(range(52)).map(lambda pack: tuple(pack[:6]))
@@ -53,12 +54,47 @@ def test_the_ends_are_where_they_belong(index: int, cards: tuple[int, ...]) -> N
     assert rank(cards) == index
 
 
-@pytest.mark.parametrize(("pack", "cards"), [(1, 1), (4, 4), (5, 1), (5, 3), (6, 6), (7, 6), (9, 4)])
+SMALL_PACKS = [(4, 4), (5, 1), (5, 3), (6, 6), (7, 6), (9, 4)]
+Chosen = Callable[[int, int, int], int]
+
+
+def dealt_by(chosen: Chosen, pack: int, cards: int) -> list[tuple[int, ...]]:
+    """All deals of a shuffle that exchanges each place with ``chosen(place, pick, pack)``, over all its picks."""
+    dealt = []
+    for index in range(perm(pack, cards)):
+        remaining, divisor = list(range(pack)), perm(pack, cards)
+        for place in range(cards):
+            divisor //= pack - place
+            other = chosen(place, index // divisor % (pack - place), pack)
+            remaining[place], remaining[other] = remaining[other], remaining[place]
+        dealt.append(tuple(remaining[:cards]))
+    return dealt
+
+
+MUTANTS: dict[str, Chosen] = {
+    "Sattolo": lambda place, pick, pack: min(place + 1, pack - 1) + pick % max(pack - place - 1, 1),
+    "any to any": lambda place, pick, pack: pick * pack // (pack - place),
+    "pick one too far": lambda place, pick, pack: min(place + pick + 1, pack - 1),
+    "pick one too near": lambda place, pick, pack: place + max(pick - 1, 0),
+    "never the last card": lambda place, pick, pack: min(place + pick, pack - 2),
+    "not moved on": lambda place, pick, pack: pick,
+}
+
+
+@pytest.mark.parametrize(("pack", "cards"), [(1, 1), *SMALL_PACKS])
 def test_every_deal_of_a_small_pack_has_exactly_one_index(pack: int, cards: int) -> None:
-    """A cyclic shuffle (Sattolo's), a pick off by one, or one from the whole pack would miss some or repeat some."""
     dealt = [unrank(index, pack=pack, cards=cards) for index in range(perm(pack, cards))]
     assert sorted(dealt) == sorted(permutations(range(pack), cards))
     assert [rank(deal, pack=pack) for deal in dealt] == list(range(perm(pack, cards)))
+    assert dealt == dealt_by(lambda place, pick, pack: place + pick, pack, cards)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_small_pack_shows_each_known_mistake_of_shuffling(mutant: str) -> None:
+    """Each misses some deals and repeats others, in a pack so small that all of them can be counted."""
+    for pack, cards in [(4, 4), (6, 6), (7, 6), (9, 4)]:
+        dealt = dealt_by(MUTANTS[mutant], pack, cards)
+        assert sorted(dealt) != sorted(permutations(range(pack), cards)), (pack, cards)
 
 
 @pytest.mark.parametrize("index", [-1, DEALS, DEALS + 1, 2**64])
@@ -75,7 +111,6 @@ def test_repeated_or_unknown_cards_are_no_deal(dealt: tuple[int, ...]) -> None:
         rank(dealt)
 
 
-def test_a_draw_shows_the_cards_of_its_index() -> None:
-    draw = draw_deal()
-    assert draw == Draw(draw.index, draw.discards)
-    assert draw.cards == unrank(draw.index)
+@given(index=indexes)
+def test_a_draw_shows_the_cards_of_its_index(index: int) -> None:
+    assert Draw(index, 0).cards == unrank(index)

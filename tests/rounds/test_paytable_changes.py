@@ -11,8 +11,8 @@ import pytest
 
 from casino_brag.catalogue.paytables import publish
 from casino_brag.config import shipped
-from casino_brag.rng import Draw, draw_deal
 from casino_brag.rounds import opening
+from tests.books import broken_laws
 from tests.inprocess import AppHouse, app_house_in, deal_next
 from tests.running import code_of
 
@@ -46,19 +46,6 @@ class Publisher:
         return seen
 
 
-@pytest.fixture
-def draws(monkeypatch: pytest.MonkeyPatch) -> list[Draw]:
-    """Every draw that was made."""
-    made: list[Draw] = []
-
-    def drawn() -> Draw:
-        made.append(draw_deal())
-        return made[-1]
-
-    monkeypatch.setattr(opening, "draw_deal", drawn)
-    return made
-
-
 @pytest.fixture(autouse=True)
 def original_rules(house: AppHouse) -> Iterator[None]:
     yield
@@ -68,16 +55,22 @@ def original_rules(house: AppHouse) -> Iterator[None]:
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_round_is_dealt_under_the_rules_in_force_when_it_is_written(
-    house: AppHouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, draws: list[Draw], times: int
+    house: AppHouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, times: int
 ) -> None:
     player = house.player()
+    shown = player.next_commitment()
     publisher = Publisher(house, tmp_path / f"{GAME}.toml", times)
     monkeypatch.setattr(opening, "read_for_opening", publisher)
     opened = player.open(100)
     assert opened.status_code == 201
-    assert publisher.readings == len(draws) == times + 1
+    assert publisher.readings == times + 2, "rules that are new want a commitment that is"
     assert opened.json()["paytable"] == player.get(f"/v1/games/{GAME}").json()["paytable"]
+    assert opened.json()["commitment"]["number"] == times + 1
     assert len(player.get("/v1/rounds").json()["items"]) == 1
+    # What was committed to under the rules before is revealed, and nothing was dealt from it.
+    assert player.proof(shown["round_id"]).json()["state"] == "expired"
+    with house.connect() as conn:
+        assert broken_laws(conn) == {}
 
 
 def test_rules_that_never_stand_still_are_waited_for_in_vain(
@@ -88,7 +81,7 @@ def test_rules_that_never_stand_still_are_waited_for_in_vain(
     monkeypatch.setattr(opening, "read_for_opening", publisher)
     refused = player.open(100)
     assert (code_of(refused), refused.json()["retryable"]) == ("busy", True)
-    assert publisher.readings == opening.PAYTABLE_CHANGES_MAX
+    assert publisher.readings == opening.ATTEMPTS_MAX
     assert player.balance_minor() == 100_000
 
 

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from casino_brag.db.embedded import Role
+from casino_brag.rng import commitment_value
 from tests.inprocess import AppHouse
 from tests.running import Operator
 
@@ -229,3 +230,117 @@ def copied(accounts: Accounts) -> str:
     return ", ".join(
         "gen_random_uuid()" if one.name == "round_id" else one.name for one in cursor.description
     )
+
+
+COMMITMENT = """
+    INSERT INTO commitment (round_id, player_id, game, mode, number, previous, value, paytable_version_id,
+        rules_digest, rng_digest, sealed_seed, made_at, seed, ended_at)
+    SELECT %(round_id)s, %(player_id)s, v.game, %(mode)s, %(number)s, %(previous)s, %(value)s, v.version_id, v.digest,
+        '', '', now(), %(seed)s, CASE WHEN %(over)s THEN now() END
+    FROM paytable_version AS v ORDER BY v.version_id LIMIT 1
+"""
+
+
+class Newcomer:
+    """A player without any commitment, and rows about one."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self.conn = accounts.conn
+        row = self.conn.execute(
+            "INSERT INTO player (player_id, operator_id, reference, added_at)"
+            " SELECT gen_random_uuid(), operator_id, 'newcomer', now() FROM operator WHERE name = %s"
+            " RETURNING player_id, (SELECT digest FROM paytable_version ORDER BY version_id LIMIT 1)",
+            [accounts.operators[0].name],
+        ).fetchone()
+        assert row is not None
+        self.player_id, self.digest = row
+
+    def commits(self, **known: Any) -> None:
+        row = {"round_id": UUID(int=1), "mode": "real", "number": 1, "previous": None, "value": bytes(32)}
+        row |= {"player_id": self.player_id, "seed": None, "over": False}
+        self.conn.execute(COMMITMENT, row | known)
+
+
+@pytest.fixture
+def newcomer(accounts: Accounts) -> Newcomer:
+    return Newcomer(accounts)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "constraint"),
+    [
+        ({"mode": "fun"}, "commitment_mode_is_known"),
+        ({"number": 0}, "commitment_first_has_no_previous"),
+        ({"number": 2}, "commitment_first_has_no_previous"),
+        ({"previous": bytes(32)}, "commitment_first_has_no_previous"),
+        ({"seed": bytes(48)}, "commitment_is_revealed_when_it_is_over"),
+        ({"seed": bytes(48), "over": True}, "commitment_reveals_what_was_committed"),
+        ({"player_id": UUID(int=7)}, "commitment_player_fkey"),
+    ],
+    ids=str,
+)
+def test_a_commitment_that_cannot_be_is_refused(
+    newcomer: Newcomer, wrong: dict[str, Any], constraint: str
+) -> None:
+    with refused(constraint):
+        newcomer.commits(**wrong)
+
+
+def test_a_number_of_a_series_and_a_round_are_committed_to_once(newcomer: Newcomer) -> None:
+    newcomer.commits()
+    newcomer.commits(round_id=UUID(int=2), mode="demo")
+    newcomer.commits(round_id=UUID(int=3), number=2, previous=bytes(32))
+    with refused("commitment_number_is_used_once"), newcomer.conn.transaction():
+        newcomer.commits(round_id=UUID(int=4))
+    with refused("commitment_pkey"):
+        newcomer.commits(number=3, previous=bytes(32))
+
+
+@pytest.mark.parametrize("previous", [None, bytes(range(32))], ids=["first", "later"])
+def test_the_database_computes_the_value_that_the_program_does(
+    newcomer: Newcomer, previous: bytes | None
+) -> None:
+    seed, number = bytes(range(48)), 1 if previous is None else 2**40
+    known = {"round_id": UUID(int=5), "number": number, "previous": previous, "over": True}
+    value = commitment_value(UUID(int=5), newcomer.digest, number, previous, seed)
+    for other in (seed[::-1], seed[:-1], seed + b"\0"):
+        with refused("commitment_reveals_what_was_committed"), newcomer.conn.transaction():
+            newcomer.commits(**known, value=value, seed=other)
+    newcomer.commits(**known, value=value, seed=seed)
+
+
+def test_a_round_is_dealt_from_a_commitment_that_exists(app_house: AppHouse, accounts: Accounts) -> None:
+    player = app_house.player()
+    round_id = player.open().json()["round_id"]
+    assert player.decide(round_id, "fold").status_code == 200
+    with refused("round_commitment_fkey"):
+        accounts.conn.execute(
+            f"INSERT INTO round SELECT {copied(accounts)} FROM round WHERE round_id = %s", [round_id]
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "constraint"),
+    [
+        ("", True, "round_client_seed_is_short"),
+        ("x" * 129, True, "round_client_seed_is_short"),
+        ("two words", True, "round_client_seed_is_short"),
+        ("line\n", True, "round_client_seed_is_short"),
+        ("clé", True, "round_client_seed_is_short"),
+        ("mine", False, "round_client_seed_is_allowed"),
+        ("mine", None, "round_client_seed_is_allowed"),
+    ],
+)
+def test_a_player_s_text_is_short_visible_and_allowed(
+    app_house: AppHouse, accounts: Accounts, text: str, allowed: bool | None, constraint: str
+) -> None:
+    player = app_house.player()
+    assert player.played()["state"] == "settled"
+    waiting = player.next_commitment()["round_id"]
+    names = copied(accounts).replace("gen_random_uuid()", "%s")
+    names = names.replace("client_seeds", "%s").replace("client_seed", "%s")
+    with refused(constraint):
+        accounts.conn.execute(
+            f"INSERT INTO round SELECT {names} FROM round ORDER BY round_id DESC LIMIT 1",
+            [waiting, allowed, text],
+        )

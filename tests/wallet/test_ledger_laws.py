@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any, Literal
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
@@ -104,6 +105,7 @@ class Machine(RuleBasedStateMachine):
             def effect(member: Member = member, round_: Round = round_) -> None:
                 member.balance -= round_.ante + round_.pair_bonus
                 member.rounds.append(round_)
+                member.offered = None
 
             batch.append((member, op, judge, effect))
         self._carry_out("round_open", batch)
@@ -116,19 +118,21 @@ class Machine(RuleBasedStateMachine):
                 st.integers(0, 3),
                 st.sampled_from(["play", "fold"]),
                 st.floats(0, 1, width=16),
+                st.booleans(),
             ),
             min_size=1,
             max_size=5,
         )
     )
-    def decide(self, asks: list[tuple[int, str, int, str, float]]) -> None:
+    def decide(self, asks: list[tuple[int, str, int, str, float, bool]]) -> None:
         batch = []
-        for who, key, back, decision, share in asks:
+        for who, key, back, decision, share, go_on in asks:
             member = self.books.members[who]
             if not member.rounds:
                 continue
             round_ = member.rounds[-1 - back % len(member.rounds)]
             payout = int(share * round_.payout_max)
+            op = self.books.decide(member, key, round_, decision, payout, go_on=go_on)
 
             def judge(member: Member = member, round_: Round = round_, decision: str = decision) -> str:
                 if round_.decision is not None:
@@ -141,11 +145,13 @@ class Machine(RuleBasedStateMachine):
                 round_: Round = round_,
                 decision: str = decision,
                 payout: int = payout,
+                following: Op | None = op["next"],
             ) -> None:
                 round_.decision = decision
                 member.balance += payout - (round_.ante if decision == "play" else 0)
+                member.offered = None if following is None else following["round_id"]
 
-            batch.append((member, self.books.decide(member, key, round_, decision, payout), judge, effect))
+            batch.append((member, op, judge, effect))
         if batch:
             self._carry_out("round_decide", batch)
 
@@ -286,6 +292,64 @@ def test_a_batch_of_many_players_is_answered_item_by_item(house: AppHouse) -> No
         outcomes = carry_out(conn, "wallet_move", ops[::-1])
         bodies = [json.loads(outcome.answer.body) for outcome in outcomes if outcome.answer is not None]
     assert [body["balance_minor"] for body in bodies] == list(range(len(members), 0, -1))
+
+
+def test_the_next_commitment_of_a_series_is_made_and_no_other(books: Books) -> None:
+    member, other, _ = books.members
+    first = books.commitment(member, None)
+    assert books.make(first, books.commitment(other, None)) == ["made", "made"]
+    second = books.commitment(member, first["round_id"])
+    wrong = [
+        (books.commitment(member, None), "commitment_changed"),  # there is a number 1
+        (second, "commitment_changed"),  # number 1 waits, and this does not replace it
+        (second | replacing(books, other.offered), "commitment_changed"),
+        (second | {"number": 3} | replacing(books, first["round_id"]), "commitment_changed"),
+        (second | {"previous": bytes(32)} | replacing(books, first["round_id"]), "commitment_changed"),
+    ]
+    for op, outcome in wrong:
+        assert books.make(op) == [outcome]
+    replaced = replacing(books, first["round_id"])
+    assert books.make(second | replaced, second | replaced) == ["made", "request_in_progress"]
+    rows = books.conn.execute(
+        "SELECT number, seed, ended_at IS NOT NULL FROM commitment WHERE player_id = %s ORDER BY number",
+        [member.account.player_id],
+    ).fetchall()
+    assert rows == [(1, books.commitments[first["round_id"]].seed, True), (2, None, False)]
+
+
+def replacing(books: Books, round_id: UUID | None) -> Op:
+    """What `commitment_make` is given to replace a commitment, so far as there is one."""
+    if round_id is None:
+        return {"replaced_id": uuid4()}
+    seed = books.commitments[round_id].seed
+    return {
+        "replaced_id": round_id,
+        "replaced_seed": seed,
+        "replaced_audit": books.expired(round_id).text(),
+    }
+
+
+def test_a_commitment_in_play_is_not_replaced(books: Books) -> None:
+    member = books.members[0]
+    carry_out(books.conn, "wallet_move", [books.move(member, "k", "deposit", 100)])
+    opened = books.open(member, "k1", 10, 0)
+    assert names(carry_out(books.conn, "round_open", [opened])) == ["opened"]
+    following = books.commitment(member, opened["round_id"])
+    assert books.make(following | replacing(books, opened["round_id"])) == ["commitment_changed"]
+
+
+def test_a_round_is_opened_from_nothing_but_its_player_s_waiting_commitment(books: Books) -> None:
+    member, other, _ = books.members
+    for rich in (member, other):
+        carry_out(books.conn, "wallet_move", [books.move(rich, "k", "deposit", 100)])
+    mine, others = books.open(member, "k1", 10, 0), books.open(other, "k1", 10, 0)
+    from_another = others | {name: mine[name] for name in ("player_id", "account_id", "session_id")}
+    for op in (from_another, mine | {"round_id": uuid4()}):
+        assert names(carry_out(books.conn, "round_open", [op])) == ["commitment_changed"]
+    following = books.commitment(member, mine["round_id"])
+    assert books.make(following | replacing(books, mine["round_id"])) == ["made"]
+    assert names(carry_out(books.conn, "round_open", [mine])) == ["commitment_changed"], "it was revealed"
+    assert books.balances()[:2] == [100, 100]
 
 
 @pytest.mark.parametrize("function", ["wallet_move", "round_open", "round_decide"])

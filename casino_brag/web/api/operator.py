@@ -9,9 +9,10 @@ import marshmallow as ma
 from flask import Response, request
 from marshmallow import fields
 
-from casino_brag.catalogue.sessions import Mode, NewSession, close_session, open_session
+from casino_brag.catalogue.sessions import Mode, NewSession, close_session, hash_of, open_session
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
+from casino_brag.rounds.commitments import offer
 from casino_brag.wallet.answers import Request
 from casino_brag.wallet.builtin import Direction, balance_minor, move
 from casino_brag.wallet.currency import exponent
@@ -125,6 +126,7 @@ def post_session(body: dict[str, Any]) -> dict[str, Any]:
     with service().database.connection() as conn:
         operator = signing_caller(conn)
         opened = open_session(conn, operator, wanted)
+        offer(conn, service().house, hash_of(opened.token))
     launch_url = None if operator.launch_url is None else f"{operator.launch_url}#token={opened.token}"
     return {
         "session_id": opened.session_id,

@@ -14,6 +14,8 @@ from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
 from casino_brag.game.settlement import Decision, Stakes
 from casino_brag.rounds import deciding, opening
+from casino_brag.rounds.commitments import offered
+from casino_brag.rounds.proving import proof
 from casino_brag.rounds.reading import list_rounds, net_position_minor, open_rounds, read_round
 from casino_brag.wallet.answers import Request
 from casino_brag.wallet.currency import exponent
@@ -22,6 +24,7 @@ from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.schemas import (
     DecisionRequest,
     OpenRoundRequest,
+    ProofSchema,
     RoundPageSchema,
     RoundQuery,
     RoundSchema,
@@ -67,6 +70,7 @@ def session() -> dict[str, Any]:
         waiting = open_rounds(conn, house, caller)
         limits = limits_in(conn, house.shelf, caller.currency, caller.session_game)
         net_minor = net_position_minor(conn, caller)
+        commitments = offered(conn, house, caller)
     return {
         "session_id": caller.session_id,
         "player": caller.player,
@@ -82,6 +86,9 @@ def session() -> dict[str, Any]:
         "net_position_minor": net_minor,
         "elapsed_seconds": int((caller.read_at - caller.session_opened_at).total_seconds()),
         "open_round": waiting[0] if waiting else None,
+        "client_seeds": caller.client_seeds,
+        "next_commitment": commitments.get(caller.session_game or ""),
+        "next_commitments": commitments,
         "expires_at": rfc3339(caller.expires_at),
     }
 
@@ -97,6 +104,7 @@ def session() -> dict[str, Any]:
     Code.PAYOUT_LIMIT_EXCEEDED,
     Code.RNG_UNAVAILABLE,
     Code.ROUND_OPEN,
+    Code.COMMITMENT_STALE,
     Code.BALANCE_LIMIT_EXCEEDED,
 )
 def open_round(body: dict[str, Any]) -> Response:
@@ -107,6 +115,8 @@ def open_round(body: dict[str, Any]) -> Response:
         request=wanted,
         stakes=Stakes(body["ante_minor"], body["pair_bonus_minor"]),
         game=body.get("game"),
+        client_seed=body.get("client_seed"),
+        commitment=body.get("commitment"),
     )
     with service().database.connection() as conn:
         return answered(opening.open_round(conn, service().house, ask))
@@ -139,6 +149,17 @@ def get_round(round_id: UUID) -> dict[str, Any]:
     token_hash = session_token_hash()
     with service().database.connection() as conn:
         return read_round(conn, service().house, token_hash, round_id)
+
+
+@blueprint.route("/rounds/<uuid:round_id>/proof")
+@blueprint.doc(security=_SESSION)
+@blueprint.response(200, ProofSchema)
+@blueprint.problems(*_READING, Code.ROUND_NOT_FOUND, Code.PROOF_UNAVAILABLE)
+def get_proof(round_id: UUID) -> dict[str, Any]:
+    """All that it takes to check a round's deal without us, once the round is over."""
+    token_hash = session_token_hash()
+    with service().database.connection() as conn:
+        return proof(conn, token_hash, round_id)
 
 
 @blueprint.route("/rounds")

@@ -7,7 +7,7 @@ from marshmallow import fields
 
 from casino_brag.game.hands import Category
 from casino_brag.game.settlement import Decision, Reason, Result, Spot
-from casino_brag.web.api.fields import amount_minor, one_of, printable
+from casino_brag.web.api.fields import Whole, amount_minor, one_of, printable
 
 
 class RoundQuery(ma.Schema):
@@ -27,6 +27,22 @@ class OpenRoundRequest(ma.Schema):
     game = printable(
         64, metadata={"description": "The game; needed when the session is for no game in particular."}
     )
+    client_seed = fields.String(
+        validate=Whole(r"^[\x21-\x7e]{1,128}$", error="Give 1 to 128 visible ASCII characters."),
+        metadata={"description": "A text of the player's own, which the deal depends on."},
+    )
+    commitment = fields.String(
+        validate=Whole(r"^[0-9a-f]{64}$", error="Give the value of a commitment, 64 hex digits."),
+        metadata={"description": "The commitment that the player saw; another is refused."},
+    )
+
+
+class CommitmentSchema(ma.Schema):
+    """What a round is dealt from, fixed before it: its number in the player's series, its SHA-256, its round."""
+
+    number = fields.Integer(required=True)
+    value = fields.String(required=True)
+    round_id = fields.UUID(required=True)
 
 
 class DecisionRequest(ma.Schema):
@@ -58,6 +74,14 @@ class WagerSchema(ma.Schema):
     reason = one_of(*Reason)
 
 
+class RevealedSchema(ma.Schema):
+    """What is revealed of a settled round; `href` has all that it takes to check it."""
+
+    seed = fields.String(required=True)
+    deal_index = fields.Integer(required=True)
+    href = fields.String(required=True, metadata={"format": "uri-reference"})
+
+
 class RoundSchema(ma.Schema):
     """A round as its player may see it now.  What follows from the dealer's cards is there once it is settled."""
 
@@ -71,6 +95,13 @@ class RoundSchema(ma.Schema):
     currency = fields.String(required=True)
     player_cards = fields.List(fields.String(), required=True)
     player_category = one_of(*Category, required=True)
+    commitment = fields.Nested(
+        CommitmentSchema,
+        required=True,
+        allow_none=True,
+        metadata={"description": "Null only for rounds from before there were commitments."},
+    )
+    client_seed = fields.String(required=True, allow_none=True)
     wagers = fields.List(fields.Nested(WagerSchema), required=True)
     decisions = fields.List(fields.Nested(DecisionCostSchema))
     settled_at = fields.String(metadata={"format": "date-time"})
@@ -84,6 +115,15 @@ class RoundSchema(ma.Schema):
     net_minor = fields.Integer()
     celebrate = fields.Boolean(metadata={"description": "Whether more came back than was staked."})
     payout_state = one_of("paid", "pending")
+    proof = fields.Nested(RevealedSchema, allow_none=True)
+    next_commitment = fields.Nested(
+        CommitmentSchema,
+        allow_none=True,
+        metadata={
+            "description": "What the next round will be dealt from; in the answer to the decision only. "
+            "Null where the game is closed or no random numbers can be had."
+        },
+    )
     balance_minor = fields.Integer(metadata={"description": "After this request; in answers to POST only."})
 
 
@@ -92,6 +132,43 @@ class RoundPageSchema(ma.Schema):
 
     items = fields.List(fields.Nested(RoundSchema), required=True)
     next_cursor = fields.String(required=True, allow_none=True)
+
+
+class ChainedSchema(ma.Schema):
+    """A commitment with the value of the one before it, null for the first of its series."""
+
+    number = fields.Integer(required=True)
+    value = fields.String(required=True)
+    previous = fields.String(required=True, allow_none=True)
+
+
+class EvidenceSchema(ma.Schema):
+    """The audit entry that closed the round: its text, and the SHA-256 over a zero byte and its bytes."""
+
+    leaf_hash = fields.String(required=True)
+    entry = fields.String(required=True)
+
+
+class ProofSchema(ma.Schema):
+    """All that it takes to check a deal; what follows from a deal is there if there was one."""
+
+    protocol = fields.String(required=True)
+    round_id = fields.UUID(required=True)
+    state = one_of("settled", "voided", "expired", required=True)
+    game = fields.String(required=True)
+    rules_digest = fields.String(required=True, metadata={"description": "The paytable's digest."})
+    rng_digest = fields.String(
+        required=True, metadata={"description": "That of the module that drew the seed."}
+    )
+    commitment = fields.Nested(ChainedSchema, required=True)
+    seed = fields.String(required=True)
+    client_seed = fields.String(allow_none=True)
+    client_seeds = one_of("allowed", "off")
+    deal_index = fields.Integer()
+    discards = fields.Integer()
+    player_cards = fields.List(fields.String())
+    dealer_cards = fields.List(fields.String())
+    audit = fields.Nested(EvidenceSchema, required=True)
 
 
 class StakeRangeSchema(ma.Schema):
@@ -134,6 +211,23 @@ class SessionSchema(ma.Schema):
     net_position_minor = fields.Integer(required=True)
     elapsed_seconds = fields.Integer(required=True)
     open_round = fields.Nested(RoundSchema, required=True, allow_none=True)
+    client_seeds = fields.Boolean(
+        required=True, metadata={"description": "Whether a client seed may be brought into a deal."}
+    )
+    next_commitment = fields.Nested(
+        CommitmentSchema,
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "That of the session's game; null where a round is open or none could be made."
+        },
+    )
+    next_commitments = fields.Dict(
+        keys=fields.String(),
+        values=fields.Nested(CommitmentSchema),
+        required=True,
+        metadata={"description": "The same by game, for a session that is for no game in particular."},
+    )
     expires_at = fields.String(required=True, metadata={"format": "date-time"})
 
 

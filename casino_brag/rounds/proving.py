@@ -1,0 +1,61 @@
+"""The proof of a round: what its player needs to check the deal without us."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+
+from casino_brag.audit import EntryType
+from casino_brag.catalogue.sessions import read_caller
+from casino_brag.errors import Code, ServiceError
+from casino_brag.rng import PROTOCOL
+from casino_brag.rounds.reading import round_not_found
+
+_STATES: Final[Mapping[str, str]] = {
+    EntryType.ROUND_SETTLED: "settled",
+    EntryType.COMMITMENT_EXPIRED: "expired",
+}
+_DEALT: Final = ("client_seed", "client_seeds", "deal_index", "discards", "player_cards", "dealer_cards")
+
+
+def proof(conn: psycopg.Connection[Any], token_hash: bytes, round_id: UUID) -> dict[str, Any]:
+    """The proof of a round that is over, or of a commitment that was replaced before it was dealt from.
+
+    All of it is taken from the audit entry that closed it, and the entry is part of it.  Raises `ServiceError`:
+    unauthenticated, round_not_found, proof_unavailable.
+    """
+    caller = read_caller(conn, token_hash)
+    row = conn.execute(
+        """
+        SELECT entry.type, entry.payload, entry.bytes, entry.leaf_hash
+        FROM (SELECT round_id, player_id, mode FROM commitment UNION SELECT round_id, player_id, mode FROM round)
+            AS known
+        LEFT JOIN audit_entry AS entry
+            ON entry.round_id = known.round_id AND entry.type = ANY (%s) AND entry.payload ? 'seed'
+        WHERE known.round_id = %s AND known.player_id = %s AND known.mode = %s
+        """,
+        [list(_STATES), round_id, caller.player_id, caller.mode],
+    ).fetchone()
+    if row is None:
+        raise round_not_found()
+    kind, payload, entry, leaf_hash = row
+    if kind is None:
+        raise ServiceError(
+            Code.PROOF_UNAVAILABLE,
+            "A round is proven once it is over, and only if it was committed to before it was dealt.",
+        )
+    found = {
+        "protocol": PROTOCOL,
+        "round_id": str(round_id),
+        "state": _STATES[kind],
+        "game": payload["game"],
+        "rules_digest": payload["paytable_digest"],
+        "rng_digest": payload["rng_digest"],
+        "commitment": payload["commitment"],
+        "seed": payload["seed"],
+        "audit": {"leaf_hash": leaf_hash.hex(), "entry": entry.decode()},
+    }
+    return found | {name: payload[name] for name in _DEALT if name in payload}
