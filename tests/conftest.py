@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import browser  # noqa: F401 - a fixture
 from tests.inprocess import app_house  # noqa: F401 - a fixture
 from tests.running import RunningService
 
