@@ -3,7 +3,8 @@
 #
 #     requirements/setup.sh serve    what `make serve` runs on
 #     requirements/setup.sh dev      the same and the tools of `make check`
-#     requirements/setup.sh test     the same and, where it may, a second PostgreSQL for the tests
+#     requirements/setup.sh test     the same and, where it may, what else the tests make use of:
+#                                    a second PostgreSQL, Chromium, and NIST's cases in .cache
 #
 # PYTHON names the interpreter (default python3). Wants Linux and Python 3.11 or newer, nothing else.
 #
@@ -90,6 +91,24 @@ offer_postgres() {
     [ "${installed:-yes}" = yes ] || [ -z "${CI:-}" ] || die "CI is set: there the tests run on both, so this ends here."
 }
 
+# Tests of pages drive a browser.
+offer_chromium() {
+    for browser in chromium chromium-browser google-chrome; do
+        ! command -v "$browser" >/dev/null || return 0
+    done
+    say "The tests in a browser want Chromium, which this system has not. It is big: 200 MB to fetch, 750 MB on disk."
+    apt_install chromium || [ -z "${CI:-}" ] || die "CI is set: there all tests are run, so this ends here."
+}
+
+# All that NIST published for the generators. A few of each kind come with the checkout.
+offer_vectors() {
+    [ ! -s .cache/evprand.txt ] || return 0
+    say "Fetching NIST's cases for the random number module into .cache (25 to 65 MB, once) ..."
+    verification/fetch_nist_vectors.sh .cache/evprand.txt >&2 9<&- && return
+    say "The tests of the random number module run on the cases of casino_brag/rng/known_answers.txt only."
+    [ -z "${CI:-}" ] || die "CI is set: there they run on all, so this ends here."
+}
+
 case ${1:-} in
     serve) lock=serve ;;
     dev | test) lock=dev ;;
@@ -107,4 +126,6 @@ if ! { stamped "$place" && { stamped "$(wanted dev)" || stamped "$(wanted "$lock
 fi
 if [ "$1" = test ]; then
     offer_postgres
+    offer_chromium
+    offer_vectors
 fi

@@ -9,9 +9,11 @@ from io import TextIOWrapper
 import click
 
 from casino_brag.cli.database import db, migrate
+from casino_brag.cli.integrity import integrity, seals
 from casino_brag.cli.odds import claims, diff, outcomes, par_sheet, rank
 from casino_brag.cli.operators import operator
 from casino_brag.cli.paytables import paytables
+from casino_brag.cli.rng import rng
 from casino_brag.cli.serve import serve
 from casino_brag.cli.simulation import simulate
 from casino_brag.errors import SetUpError
@@ -23,7 +25,11 @@ def commands() -> None:
     """House-banked 3 Card Brag as a service."""
 
 
-for command in (serve, migrate, paytables, par_sheet, outcomes, rank, claims, diff, simulate, operator, db):
+for command in (
+    *(serve, migrate, paytables, operator, seals, db),
+    *(par_sheet, outcomes, rank, claims, diff, simulate),
+    *(rng, integrity),
+):
     commands.add_command(command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import click
@@ -25,6 +26,23 @@ class Parsed(click.ParamType[T]):
             return self._parse(value) if isinstance(value, str) else value
         except ValueError as wrong:
             self.fail(str(wrong), param, ctx)
+
+
+def whole(what: str, least: int, most: int) -> Parsed[int]:
+    """A whole number of something, written like 1_000_000 or 1e6."""
+
+    def parse(text: str) -> int:
+        try:
+            number = Decimal(text)
+        except InvalidOperation:
+            number = Decimal("nan")
+        if not (number.is_finite() and least <= number <= most and number == int(number)):
+            raise ValueError(
+                f"{text!r} is no number of {what}: write 10_000_000 or 1e9, {least:,} to {most:,} of them"
+            )
+        return int(number)
+
+    return Parsed("number", parse)
 
 
 class PaytableRefused(click.ClickException):

@@ -9,13 +9,12 @@ import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Final
 
 import click
 
-from casino_brag.cli.arguments import PAYTABLE, Parsed, json_option
+from casino_brag.cli.arguments import PAYTABLE, Parsed, json_option, whole
 from casino_brag.errors import SetUpError
 from casino_brag.game.paytable import Paytable
 from casino_brag.odds.strategies import MAX_EXPECTATION, Strategy
@@ -41,19 +40,6 @@ _SENTENCES: Final = {
     "concluding anything.",
     Conclusion.DISAGREES: "The simulation disagrees with the exact figures, and chance does not explain it.",
 }
-
-
-def _rounds(text: str) -> int:
-    wrong = (
-        f"{text!r} is no number of rounds: write 10_000_000 or 1e9, {ROUNDS_MIN:,} to {ROUNDS_MAX:,} of them"
-    )
-    try:
-        number = Decimal(text)
-    except InvalidOperation as unreadable:
-        raise ValueError(wrong) from unreadable
-    if not (number.is_finite() and ROUNDS_MIN <= number <= ROUNDS_MAX and number == int(number)):
-        raise ValueError(wrong)
-    return int(number)
 
 
 def _seed(text: str) -> bytes:
@@ -88,7 +74,7 @@ def _engine(text: str) -> str | None:
 @click.argument("paytable", metavar="FILE", type=PAYTABLE)
 @click.option(
     "--rounds",
-    type=Parsed("number", _rounds),
+    type=whole("rounds", ROUNDS_MIN, ROUNDS_MAX),
     required=True,
     help="How many, such as 10_000_000 or 1e9.",
 )

@@ -60,8 +60,21 @@ def test_these_are_the_commands() -> None:
         "operator",
         "operator add",
         "operator rotate-key",
+        "operator client-seeds",
+        "seals",
+        "seals status",
+        "seals renew",
         "db",
         "db url",
+        "rng",
+        "rng raw",
+        "rng deals",
+        "rng kat",
+        "rng health",
+        "rng battery",
+        "rng evidence",
+        "integrity",
+        "integrity verify",
     }
 
 
@@ -103,6 +116,9 @@ def test_the_program_tells_its_version_and_its_commands() -> None:
         ["dance"],
         ["operator"],
         ["operator", "add"],
+        ["operator", "client-seeds", "acme", "perhaps"],
+        ["seals"],
+        ["integrity"],
         ["serve", "--port", "0"],
         ["serve", "--port", "http"],
         ["serve", "--workers", "0"],
@@ -221,8 +237,11 @@ def test_a_key_is_followed_by_another_without_a_gap(service: RunningService, dat
     assert (balance(old), balance(new)) == (401, 200)
 
 
-def test_nobodys_key_is_not_followed_by_another(data_dir: str) -> None:
-    assert "operator add nobody" in command("operator", "rotate-key", "nobody", data_dir).sentence
+@pytest.mark.parametrize(
+    "arguments", [["rotate-key", "nobody"], ["client-seeds", "nobody", "off"]], ids=" ".join
+)
+def test_an_operator_that_is_not_there_has_to_be_added(data_dir: str, arguments: list[str]) -> None:
+    assert "operator add nobody" in command("operator", *arguments, data_dir).sentence
 
 
 def test_paytables_are_published_again_without_effect(data_dir: str) -> None:
@@ -234,6 +253,10 @@ def test_paytables_are_published_again_without_effect(data_dir: str) -> None:
 UNMIGRATED = [
     ["operator", "add", "acme"],
     ["operator", "rotate-key", "acme"],
+    ["operator", "client-seeds", "acme", "off"],
+    ["seals", "status"],
+    ["seals", "renew"],
+    ["integrity", "verify"],
     ["paytables", "publish"],
     ["migrate", "verify"],
 ]

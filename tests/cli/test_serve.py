@@ -55,37 +55,53 @@ def printed_session(running: Serving) -> str:
     return lines.split("\n\n", 1)[0]
 
 
-def play(running: Serving, session: str) -> list[dict[str, object]]:
-    """Does what the printed lines say: by themselves where there is curl, else request by request."""
+def play(running: Serving, session: str, directory: Path) -> list[str]:
+    """Does what the printed lines say, and returns what that prints: without curl, request by request."""
+    (directory / "verification").symlink_to(ROOT / "verification")
     if shutil.which("curl"):
-        shell = subprocess.run(
-            ["/bin/bash", "-c", session],
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=True,
-            env=environment(),
-        )
-        return [json.loads(line) for line in shell.stdout.splitlines() if line]
+        return shell(session, directory)
     player = Player(running.base, printed_token(running))
-    opened = player.open(100, 50).json()
-    return [opened, player.decide(opened["round_id"], "play").json()]
+    seen = player.next_commitment()["value"]
+    opened = player.open(100, 50, client_seed="my-own-words")
+    settled = player.decide(opened.json()["round_id"], "play")
+    (directory / "proof.json").write_bytes(player.proof(opened.json()["round_id"]).content)
+    checked = shell(f"SEEN={seen}\n{session.splitlines()[-1]}", directory)
+    return [f"committed to {seen}", opened.text, settled.text, *checked]
 
 
-def test_a_first_run_prints_a_round_that_can_be_played_as_it_is_printed(data_dir: Path) -> None:
+def shell(lines: str, directory: Path) -> list[str]:
+    done = subprocess.run(
+        ["/bin/bash", "-c", lines],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=True,
+        env=environment(),
+        cwd=directory,
+    )
+    return [line for line in done.stdout.splitlines() if line]
+
+
+def test_a_first_run_prints_a_round_that_can_be_played_as_it_is_printed(
+    data_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     with serve(data_dir) as running:
         running.wait_for()
         session = printed_session(running)
         assert session.splitlines()[0] == f"TOKEN={printed_token(running)}"
-        opened, settled = play(running, session)
-        assert (opened["state"], settled["state"]) == ("awaiting_decision", "settled")
-        assert opened["round_id"] == settled["round_id"]
-        assert (settled["decision"], settled["total_staked_minor"]) == (
-            "play",
-            250 + (100 if is_double(settled) else 0),
-        )
-        again = play(running, session)
-        assert again[1]["state"] == "settled"
+        for number in (1, 2):
+            committed, dealt, decided, *checked = play(running, session, tmp_path_factory.mktemp("terminal"))
+            opened, settled = json.loads(dealt), json.loads(decided)
+            assert (opened["state"], settled["state"]) == ("awaiting_decision", "settled")
+            assert opened["round_id"] == settled["round_id"]
+            assert (settled["decision"], settled["total_staked_minor"]) == (
+                "play",
+                250 + (100 if is_double(settled) else 0),
+            )
+            assert opened["commitment"]["number"] == number
+            assert committed == f"committed to {opened['commitment']['value']}"
+            assert opened["client_seed"] == "my-own-words"
+            assert checked[-1] == "The round is as it was committed."
         told = running.printed()
         for address in ("/docs", "/openapi.json", "/v1/games", "/readyz"):
             assert f"{running.base}{address}" in told
