@@ -15,8 +15,9 @@ CREATE FUNCTION commitment_value_of(
         || '\x00000030'::bytea || the_seed)
 $$;
 
--- Which run of which database this is: another one after every start of the server, after a fail-over to a standby, in a
--- copy, and once the table of commitments was filled anew.  Records that were brought back from an older day are told by it from those that never left.
+-- Which run of which database this is: another one after every start of the server, after a fail-over to a standby, in
+-- a copy, and once the table of commitments was filled anew.  Records that were brought back from an older day are told
+-- by it from those that never left.
 CREATE FUNCTION database_epoch() RETURNS text
     LANGUAGE sql STABLE AS $$
     SELECT format('%s/%s/%s/%s', d.oid, c.relfilenode, left(pg_walfile_name(pg_current_wal_lsn()), 8),
@@ -26,8 +27,8 @@ CREATE FUNCTION database_epoch() RETURNS text
 $$;
 
 -- One for each round, made before it: a round's identifier is its commitment's.  Those of a player in a game and mode
--- are one series, numbered without a gap, each holding the value of the one before, so that none can be withheld unseen.
--- `ended_at` is when it was over: the round was settled, or the commitment was replaced before a round was dealt from it.
+-- are one series, numbered without a gap, each holding the value of the one before: none can be withheld unseen.
+-- `ended_at` is when it was over: the round was settled, or the commitment was replaced before one was dealt from it.
 -- `seed` is revealed then; it stays hidden for ever only where the key that sealed it was lost.
 -- No round is dealt from one of another `epoch`: records may have been restored that are older than the last round, and
 -- then its seed was revealed already.
@@ -78,7 +79,7 @@ ALTER TABLE round
     ADD COLUMN client_seeds boolean,  -- whether the player could bring a text
     ADD COLUMN client_seed  text,     -- the text
     ADD CONSTRAINT round_commitment_fkey FOREIGN KEY (round_id) REFERENCES commitment NOT VALID,
-    ADD CONSTRAINT round_client_seed_is_allowed CHECK (client_seed IS NULL OR client_seeds),
+    ADD CONSTRAINT round_client_seed_is_allowed CHECK (client_seed IS NULL OR client_seeds IS TRUE),
     ADD CONSTRAINT round_client_seed_is_short CHECK (client_seed ~ '^[\x21-\x7e]{1,128}$');
 
 -- A round's identifier is as old as its commitment, which may have waited; what is newest is told by the time.
@@ -97,15 +98,9 @@ CREATE OR REPLACE TRIGGER round_settles_what_was_accepted
     EXECUTE FUNCTION refuse_change();
 ALTER TABLE round ENABLE ALWAYS TRIGGER round_settles_what_was_accepted;
 
-CREATE OR REPLACE VIEW caller AS
-    SELECT s.token_hash, s.session_id, s.operator_id, o.name AS operator, s.player_id, p.reference AS player,
-        s.account_id, s.currency, s.mode, s.game AS session_game, s.jurisdiction, s.language, s.return_url, s.test,
-        s.opened_at AS session_opened_at, s.expires_at, a.balance_minor,
-        s.closed_at IS NULL AND s.expires_at > now() AS live, now() AS read_at, o.client_seeds
-    FROM session AS s
-    JOIN operator AS o USING (operator_id)
-    JOIN player AS p USING (player_id)
-    JOIN account AS a USING (account_id);
+-- Who is calling, with what the operator allows.  The view `caller` stays as it is for processes that still run.
+CREATE VIEW player_caller AS
+    SELECT c.*, o.client_seeds FROM caller AS c JOIN operator AS o USING (operator_id);
 
 -- A round with the commitment it was dealt from.
 CREATE VIEW committed_round AS
@@ -149,7 +144,7 @@ BEGIN
         IF entry.type !~ '^(rng|integrity)\.' THEN
             RAISE EXCEPTION '% is no event of a module', entry.type USING ERRCODE = 'check_violation';
         END IF;
-        INSERT INTO audit_entry SELECT entry.*;
+        INSERT INTO audit_entry SELECT entry.* ON CONFLICT (entry_id) DO NOTHING;  -- written before, and not known
     END LOOP;
 END
 $$;
@@ -232,6 +227,7 @@ BEGIN
                 WHEN known.fingerprint = op.fingerprint THEN 'replayed'
                 WHEN known.fingerprint IS NOT NULL THEN 'idempotency_key_reused'
                 WHEN row_number() OVER (PARTITION BY op.player_id ORDER BY op.item) > 1 THEN 'request_in_progress'
+                WHEN op.client_seeds IS NULL THEN 'request_in_progress'  -- by a process from before this migration
                 WHEN s.closed_at IS NOT NULL OR s.expires_at <= now() THEN 'session_expired'
                 WHEN g.state IS DISTINCT FROM 'enabled' THEN 'game_unavailable'
                 WHEN g.active_version_id <> op.paytable_version_id THEN 'paytable_changed'
@@ -239,8 +235,9 @@ BEGIN
                     SELECT FROM round AS r
                     WHERE r.player_id = op.player_id AND r.game = op.game AND r.mode = op.mode
                       AND r.state = 'awaiting_decision') THEN 'round_open'
-                WHEN c.ended_at IS NOT NULL OR c.epoch <> database_epoch() OR (c.player_id, c.game, c.mode, c.paytable_version_id)
-                    IS DISTINCT FROM (op.player_id, op.game, op.mode, op.paytable_version_id)
+                WHEN c.ended_at IS NOT NULL OR c.epoch <> database_epoch()
+                    OR (c.player_id, c.game, c.mode, c.paytable_version_id)
+                        IS DISTINCT FROM (op.player_id, op.game, op.mode, op.paytable_version_id)
                     THEN 'commitment_changed'
                 WHEN a.balance_minor < op.ante_minor + op.pair_bonus_minor THEN 'insufficient_funds'
                 WHEN a.balance_minor > op.balance_max_minor - op.payout_max_minor THEN 'balance_limit_exceeded'
@@ -321,6 +318,12 @@ BEGIN
                 WHEN row_number() OVER (PARTITION BY op.player_id ORDER BY op.item) > 1 THEN 'request_in_progress'
                 WHEN r.state = 'settled' AND r.decision = op.decision THEN 'replayed'
                 WHEN r.state = 'settled' THEN 'already_decided'
+                -- By a process from before this migration, or beside one that has made the next commitment:
+                WHEN op.seed IS NULL AND EXISTS (SELECT FROM commitment AS c WHERE c.round_id = op.round_id)
+                    OR (op.next ->> 'number')::bigint <> 1 + coalesce((
+                        SELECT max(c.number) FROM commitment AS c
+                        WHERE (c.player_id, c.game, c.mode) = (r.player_id, r.game, r.mode)), 0)
+                    THEN 'request_in_progress'
                 WHEN a.balance_minor < op.play_minor THEN 'insufficient_funds'
                 ELSE 'settled'
             END AS outcome
@@ -385,7 +388,7 @@ BEGIN
 END
 $$;
 
-GRANT SELECT ON commitment, committed_round TO casino_brag_app;
+GRANT SELECT ON commitment, committed_round, player_caller TO casino_brag_app;
 GRANT EXECUTE ON FUNCTION
     operator_client_seeds(uuid, boolean, text),
     module_events_record(text[]),

@@ -314,7 +314,7 @@ function chainProblems(receipts) {
   commitments.slice(1).forEach((after, place) => {
     const before = commitments[place];
     if (after.number === before.number) problems.push(`chain: number ${after.number} is there twice`);
-    else if (after.number > before.number + 1) problems.push(`chain: number ${before.number + 1} is missing`);
+    else if (after.number > before.number + 1) problems.push(`chain: number ${before.number + 1} is missing (GET /v1/commitments lists it)`);
     else if (after.previous !== before.value) {
       problems.push(`chain: number ${after.number} does not follow number ${before.number}`);
     }

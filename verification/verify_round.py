@@ -277,7 +277,7 @@ def chain_problems(receipts: list[dict[str, Any]]) -> list[str]:
         if after["number"] == before["number"]:
             problems.append(f"chain: number {after['number']} is there twice")
         elif after["number"] > before["number"] + 1:
-            problems.append(f"chain: number {before['number'] + 1} is missing")
+            problems.append(f"chain: number {before['number'] + 1} is missing (GET /v1/commitments lists it)")
         elif after["previous"] != before["value"]:
             problems.append(f"chain: number {after['number']} does not follow number {before['number']}")
     return problems
@@ -313,6 +313,11 @@ def main() -> int:
         except (ValueError, RecursionError) as error:
             advice = "save what GET /v1/rounds/{id}/proof answers as it is, one round a file"
             parser.error(f"{name} is not the JSON of a receipt ({error}): {advice}")
+        refused = receipts[-1]
+        if isinstance(refused, dict) and "code" in refused and "protocol" not in refused:
+            parser.error(
+                f"{name} is a refusal of the service and no receipt: {json.dumps(refused.get('detail'))}"
+            )
     problems = report(receipts, arguments.commitment)
     for problem in problems:
         print(f"DOES NOT HOLD: {problem}")
@@ -374,4 +379,11 @@ def title(receipt: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left to say has nowhere to go
+        print(f"cannot print what was found ({error.strerror})", file=sys.stderr)
+        status = 2
+    sys.exit(status)

@@ -175,7 +175,7 @@ def close_session(conn: psycopg.Connection[Any], operator: SigningOperator, sess
 
 def read_caller(conn: psycopg.Connection[Any], token_hash: bytes) -> Caller:
     """Who calls, by the hash of the token; `unauthenticated` when it belongs to nobody."""
-    row = conn.execute("SELECT caller.* FROM caller WHERE token_hash = %s", [token_hash]).fetchone()
+    row = conn.execute("SELECT * FROM player_caller WHERE token_hash = %s", [token_hash]).fetchone()
     caller = None if row is None else Caller.from_columns(row)[0]
     if caller is None:
         raise unknown_token()

@@ -31,6 +31,11 @@ from casino_brag.web.app import create_app
 DEMO_OPERATOR = "demo"
 DEMO_GAME = "three-card-brag"
 
+_REMEDY = (
+    "Install this version anew and start it again.",
+    "In a checkout, after a change that was meant: make manifest, and start again.",
+)
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
@@ -68,6 +73,8 @@ class _Started:
     published: list[Published]
     operator: Credentials
     token: str | None
+    obstacle: str | None
+    """What keeps this program from dealing, although the game is open."""
 
 
 def _set_up(conn: psycopg.Connection[Any], seal_keys: Mapping[str, bytes], paytables: Path) -> _Started:
@@ -77,7 +84,9 @@ def _set_up(conn: psycopg.Connection[Any], seal_keys: Mapping[str, bytes], payta
     credentials = newest_credentials(conn, sealer, DEMO_OPERATOR) or add_operator(
         conn, sealer, DEMO_OPERATOR, actor="system:serve"
     )
-    return _Started(published, credentials, _demo_token(conn, credentials, published, seal_keys))
+    house = House.with_keys(seal_keys)
+    token = _demo_token(conn, credentials, published, house)
+    return _Started(published, credentials, token, house.generator.failure)
 
 
 def _must_work_as_the_application(address: str) -> None:
@@ -95,7 +104,7 @@ def _demo_token(
     conn: psycopg.Connection[Any],
     credentials: Credentials,
     published: list[Published],
-    seal_keys: Mapping[str, bytes],
+    house: House,
 ) -> str | None:
     opened = [found.game for found in published if found.version is not None]
     if not opened:
@@ -105,7 +114,7 @@ def _demo_token(
     assert operator is not None
     wanted = NewSession(player="visitor", currency="GBP", mode=Mode.DEMO, game=game)
     token = open_session(conn, operator, wanted).token
-    offer(conn, House.with_keys(seal_keys), hash_of(token))
+    offer(conn, house, hash_of(token))
     return token
 
 
@@ -121,7 +130,9 @@ def _greeting(address: str, data_dir: Path, started: _Started) -> str:
         f"  Operator     {operator.operator}   key {operator.key_id}   secret {operator.secret}",
         f"  Data         {data_dir.absolute()}",
     ]
-    if started.token is not None:
+    if started.obstacle is not None:
+        lines += ["", f"No round can be dealt: {started.obstacle}", *_REMEDY]
+    elif started.token is not None:
         lines += ["", "A round, to copy and paste into another terminal:", "", *_a_round(base, started.token)]
     return "\n".join([*lines, "", "Ctrl-C stops everything.", ""])
 

@@ -7,7 +7,7 @@ from typing import Final
 from casino_brag.rng.bounded import DISCARDS_MAX, WORDS
 from casino_brag.rng.deal import DEALS
 from casino_brag.rng.entropy import PROPORTION_MAX, REPETITIONS_MAX, START_UP_BYTES, WINDOW_BYTES
-from casino_brag.rng.generator import ENTROPY_BYTES, INTEGRITY_SECONDS, NONCE_BYTES, State
+from casino_brag.rng.generator import ENTROPY_BYTES, INTEGRITY_SECONDS, NONCE_BYTES
 from casino_brag.rng.hmac_drbg import OUTPUT_BYTES_MAX
 from casino_brag.rng.seeds import PROTOCOL, SEED_BYTES
 
@@ -99,9 +99,8 @@ def module() -> Terms:
         (
             "States",
             (
-                f"{' → '.join(state.value.replace('_', '-') for state in State)}. Only ready serves. Every failure"
-                " leads to error, which wipes the state and stays until the process ends: then rounds are refused and"
-                " no stake is taken.",
+                "uninstantiated → self-test → ready ⇄ reseeding; any failure → error. Only ready serves. The error"
+                " wipes the state and stays until the process ends: then rounds are refused and no stake is taken.",
             ),
         ),
         (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from casino_brag.laboratory.usage import PACKAGE
 from casino_brag.rng.module import DIRECTORY, MANIFEST, module_files
+from casino_brag.rounds.integrity import package_files
 
 
 def build_facts() -> dict[str, str]:
@@ -32,9 +32,8 @@ def module_digests() -> dict[str, str]:
 
 
 def package_digests() -> dict[str, str]:
-    """SHA-256 (hex) of every file of the package, by its path from where the package lies."""
-    files = (path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {path.relative_to(PACKAGE.parent).as_posix(): digest(path) for path in sorted(files)}
+    """SHA-256 (hex) of every file that the package's manifest covers, by the name that it has there."""
+    return {name: digest(file) for name, file in sorted(package_files().items())}
 
 
 def digest(file: Path) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from casino_brag.rng.entropy import START_UP_BYTES
 from casino_brag.rng.generator import Event, EventKind, Generator, RngUnavailable, State
 from casino_brag.rng.module import MODULE_DIGEST
+from casino_brag.rounds.integrity import check_files
 
 KERNEL_FACTS: Final = Path("/proc/sys/kernel/random")
 
@@ -50,12 +51,17 @@ class Health:
 
 
 def examine(generator: Generator) -> Health:
-    """Starts the generator, which tests itself, and tells what came of it; its events are taken."""
+    """Starts the generator, which tests itself, compares the package's files, and tells what came of it.
+
+    The generator's events are taken.
+    """
     kernel = kernel_facts()
     if kernel["seeded"] != "yes":  # asking for more would wait for it, perhaps for ever
         return Health(generator.state, UNSEEDED, {}, kernel, ())
     with suppress(RngUnavailable):  # the state and the failure tell it
         generator.start()
+    if altered := check_files().problems:
+        generator.fail(" ".join(altered))  # as a process that serves players does
     events = tuple(generator.take_events())
     tested: dict[str, int] = {}
     for event in events:

@@ -6,14 +6,15 @@ import hashlib
 import marshal
 import re
 import sys
+from collections.abc import Mapping
 from importlib.util import MAGIC_NUMBER, cache_from_source
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 DIRECTORY: Final = Path(__file__).parent
 MANIFEST: Final = "MANIFEST.sha256"
 
-_LINE: Final = re.compile(r"([0-9a-f]{64})  ([a-z0-9_.]+)")
+_LINE: Final = re.compile(r"([0-9a-f]{64})  ([\w./-]+)", re.ASCII)
 
 
 class IntegrityFailure(Exception):
@@ -36,7 +37,7 @@ def module_digest(directory: Path = DIRECTORY) -> str:
 
 
 def check_manifest(directory: Path = DIRECTORY) -> int:
-    """How many files were compared with the manifest, whose lines are those of ``sha256sum``.
+    """How many files were compared with the manifest.
 
     Raises `IntegrityFailure` for a file that is altered, missing or not listed, whatever its name: an extension
     or a package by a module's name would be loaded in its place.  So for bytecode that is not of its source, and
@@ -45,22 +46,42 @@ def check_manifest(directory: Path = DIRECTORY) -> int:
     if sys.flags.optimize:
         raise IntegrityFailure("Python was told to leave assertions out (-O)")
     try:
-        listed = _listed((directory / MANIFEST).read_text(encoding="ascii"))
-        found = {
-            file.name.encode(errors="backslashreplace").decode(): hashlib.sha256(
-                file.read_bytes()
-            ).hexdigest()
-            for file in directory.iterdir()
-            if file.name not in (MANIFEST, "__pycache__")
+        files = {
+            written(PurePath(path.name)): path
+            for path in directory.iterdir()
+            if path.name not in (MANIFEST, "__pycache__")
         }
-    except (OSError, UnicodeDecodeError) as unreadable:
+        wrong, doctored = compare(directory / MANIFEST, files)
+    except OSError as unreadable:
         raise IntegrityFailure("the module's files or their manifest cannot be read") from unreadable
-    wrong = sorted(name for name in listed.keys() | found.keys() if listed.get(name) != found.get(name))
     if wrong:
         raise IntegrityFailure(f"not as in the module's manifest: {', '.join(wrong)}")
-    if doctored := [source.name for source in sorted(directory.glob("*.py")) if bytecode_differs(source)]:
+    if doctored:
         raise IntegrityFailure(f"bytecode that is not of its source: {', '.join(doctored)}")
-    return len(found)
+    return len(files)
+
+
+def compare(manifest: Path, files: Mapping[str, Path]) -> tuple[list[str], list[str]]:
+    """Names of files that are not as in a manifest, whose lines are those of ``sha256sum``, and of doctored bytecode.
+
+    `files` by the names that the manifest has for them.  Raises `OSError` for what cannot be read, and
+    `IntegrityFailure` for a manifest that is damaged.
+    """
+    listed: dict[str, str] = {}
+    for line in manifest.read_text(encoding="ascii", errors="replace").splitlines():
+        parts = _LINE.fullmatch(line)
+        if parts is None or parts[2] in listed:
+            raise IntegrityFailure(f"a manifest is damaged: {manifest.parent.name}/{manifest.name}")
+        listed[parts[2]] = parts[1]
+    found = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    wrong = [name for name in listed.keys() | found.keys() if listed.get(name) != found.get(name)]
+    doctored = [name for name, path in files.items() if path.suffix == ".py" and bytecode_differs(path)]
+    return sorted(wrong), sorted(doctored)
+
+
+def written(path: PurePath) -> str:
+    """A path as it can be written down, even where a name in it is no text."""
+    return path.as_posix().encode(errors="backslashreplace").decode()
 
 
 def bytecode_differs(source: Path) -> bool:
@@ -78,19 +99,9 @@ def bytecode_differs(source: Path) -> bool:
         return False  # Python would not load it
     try:
         loaded = marshal.loads(kept[16:])  # noqa: S302 - to be compared, and never run
-    except (EOFError, TypeError, ValueError):
+        return bool(loaded != compile(source.read_bytes(), str(source), "exec", dont_inherit=True))
+    except (EOFError, TypeError, ValueError, SyntaxError):
         return True
-    return bool(loaded != compile(source.read_bytes(), str(source), "exec", dont_inherit=True))
-
-
-def _listed(manifest: str) -> dict[str, str]:
-    listed = {}
-    for line in manifest.splitlines():
-        parts = _LINE.fullmatch(line)
-        if parts is None or parts[2] in listed:
-            raise IntegrityFailure("the module's manifest is damaged")
-        listed[parts[2]] = parts[1]
-    return listed
 
 
 MODULE_DIGEST: Final = module_digest()

@@ -24,7 +24,7 @@ from casino_brag.sealing import SealBroken, Sealer
 _WHY_REPLACED: Final = (
     "Before a round was dealt from it, the paytable or the key was replaced, or the database restarted."
 )
-_WHY_LOST: Final = "Its seed cannot be opened: the key is no longer there, or it was altered."
+_WHY_LOST: Final = "Its seed could not be opened with the keys of whoever gave it up."
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +72,9 @@ class Latest:
         of_commitment, of_latest, rest = row[:6], row[6:11], row[11:]
         return (None if row[0] is None else cls(Commitment(*of_commitment), *of_latest)), rest
 
-    def serves(self, house: House, version_id: UUID) -> bool:
+    def serves(self, version_id: UUID) -> bool:
         """Whether a round of this paytable version can be dealt from it, or is being dealt."""
-        if self.over or not self.present or self.version_id != version_id:
-            return False
-        try:
-            self.commitment.open_seed(house.sealer)
-        except SealBroken:
-            return False
-        return house.sealer.is_current(self.commitment.sealed_seed)
+        return self.present and not self.over and self.version_id == version_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +150,28 @@ def commitment_record(commitment: Commitment, *, game: str, rules_digest: str) -
     }
 
 
-def renew(conn: psycopg.Connection[Any], house: House, renewed: Sequence[Series], now: datetime) -> None:
+def renew(
+    conn: psycopg.Connection[Any],
+    house: House,
+    renewed: Sequence[Series],
+    now: datetime,
+    *,
+    give_up_lost: bool = False,
+) -> int:
     """Makes the next commitment of each series; one that was never dealt from is revealed and over with that.
 
-    A series that somebody else has moved on meanwhile is left as it is.  Raises `RngUnavailable`.
+    How many were made: a series that somebody else has moved on meanwhile is left as it is.  Raises
+    `RngUnavailable`, and `SealBroken` where a seed cannot be revealed, unless that is to be given up.
     """
     ops = []
     for series in renewed:
         made = make(house, series, now)
-        ops.append({**made.row, "audit": made.audit, **_replaced(house, series, now)})
-    conn.execute("SELECT outcome FROM commitment_make(%s)", [as_jsonb(ops)]).fetchall()
+        ops.append({**made.row, "audit": made.audit, **_replaced(house, series, now, give_up_lost)})
+    outcomes = conn.execute("SELECT outcome FROM commitment_make(%s)", [as_jsonb(ops)]).fetchall()
+    return outcomes.count(("made",))
 
 
-def _replaced(house: House, series: Series, now: datetime) -> dict[str, Any]:
+def _replaced(house: House, series: Series, now: datetime, give_up_lost: bool) -> dict[str, Any]:
     latest = series.latest
     if latest is None or latest.over:
         return {}
@@ -178,6 +181,8 @@ def _replaced(house: House, series: Series, now: datetime) -> dict[str, Any]:
         seed = commitment.open_seed(house.sealer)
         kind, reason, said = EntryType.COMMITMENT_EXPIRED, _WHY_REPLACED, said | {"seed": seed.hex()}
     except SealBroken:
+        if not give_up_lost:
+            raise
         kind, reason, seed = EntryType.COMMITMENT_LOST, _WHY_LOST, None
     entry = series.entry(kind, now, commitment, reason=reason, payload=said)
     return {
@@ -194,17 +199,19 @@ def offer(conn: psycopg.Connection[Any], house: House, token_hash: bytes) -> Non
     """
     caller = read_caller(conn, token_hash)
     house.upkeep.attend(conn, house.generator)
-    missing = [series for series in _playable(conn, house, caller) if _lacks_one(house, series)]
-    if missing:
-        try:
-            renew(conn, house, missing, caller.read_at)
-        except RngUnavailable:
-            house.upkeep.attend(conn, house.generator)
+    for series in _playable(conn, house, caller):
+        if _lacks_one(series):
+            try:
+                renew(conn, house, [series], caller.read_at)
+            except RngUnavailable:
+                house.upkeep.attend(conn, house.generator)
+            except SealBroken:
+                pass  # `/readyz` tells it, and so does a deal; a session is opened all the same
 
 
-def _lacks_one(house: House, series: Series) -> bool:
+def _lacks_one(series: Series) -> bool:
     latest = series.latest
-    return latest is None or not (latest.in_play or latest.serves(house, series.version.version_id))
+    return latest is None or not (latest.in_play or latest.serves(series.version.version_id))
 
 
 def offered(conn: psycopg.Connection[Any], house: House, caller: Caller) -> dict[str, dict[str, Any]]:
@@ -214,7 +221,7 @@ def offered(conn: psycopg.Connection[Any], house: House, caller: Caller) -> dict
         for series in _playable(conn, house, caller)
         if series.latest is not None
         and not series.latest.in_play
-        and series.latest.serves(house, series.version.version_id)
+        and series.latest.serves(series.version.version_id)
     }
 
 

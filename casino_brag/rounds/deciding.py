@@ -73,7 +73,7 @@ def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> lis
         SELECT caller.*, known.fingerprint, known.status, known.body, game.active_version_id, latest.*, r.*
         FROM unnest(%s::bytea[], %s::text[], %s::uuid[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, round_id, item)
-        LEFT JOIN caller USING (token_hash)
+        LEFT JOIN player_caller AS caller USING (token_hash)
         -- LIMIT keeps this a look-up by the whole key; flattened, it would read all answers of the player.
         LEFT JOIN LATERAL (
             SELECT * FROM answer WHERE (answer.operator_id, answer.player_id, answer.idempotency_key)
@@ -189,15 +189,16 @@ def unseal(house: House, round_: Round, version: PaytableVersion) -> Unsealed:
     the one that the round's seed gives.
     """
     context = seal_context(round_.round_id, round_.paytable_version_id)
-    draw = Draw(int(house.sealer.open(round_.sealed_deal, context=context)), 0)
-    dealt = [str(PACK[number]) for number in unrank(draw.index)]
+    index = int(house.sealer.open(round_.sealed_deal, context=context))
+    dealt = [str(PACK[number]) for number in unrank(index)]
     if dealt[:3] != round_.player_cards:
         raise SealBroken(f"the deal of round {round_.round_id} is not the one that was shown")
-    seed = None if round_.commitment is None else round_.commitment.open_seed(house.sealer)
-    if seed is not None:
-        sealed, draw = draw, seeds.deal(seed, round_.round_id, version.digest, round_.client_seed)
-        if draw.index != sealed.index:
-            raise SealBroken(f"the deal of round {round_.round_id} is not the one that was committed to")
+    if round_.commitment is None:
+        return Unsealed(Draw(index, 0), dealt[3:], None)
+    seed = round_.commitment.open_seed(house.sealer)
+    draw = seeds.deal(seed, round_.round_id, version.digest, round_.client_seed)
+    if draw.index != index:
+        raise SealBroken(f"the deal of round {round_.round_id} is not the one that was committed to")
     return Unsealed(draw, dealt[3:], seed)
 
 
@@ -233,6 +234,6 @@ def _revealed(round_: Round, version: PaytableVersion) -> dict[str, Any]:
         return {}
     return commitment_record(round_.commitment, game=round_.game, rules_digest=version.digest) | {
         "seed": round_.seed.hex(),
-        "client_seeds": "allowed" if round_.client_seeds else "off",
+        "client_seeds": round_.client_seed_policy,
         "client_seed": round_.client_seed,
     }

@@ -1,4 +1,4 @@
-"""What dealing needs beside a connection: the published paytables, the seal and the random numbers."""
+"""What dealing needs beside a connection: the published paytables, the seal, the random numbers and their upkeep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from casino_brag.sealing import Sealer
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """Shared by all requests of a process; holds nothing that a request changes, and no connection."""
+    """Shared by all requests of a process, whose threads may use it at once; holds no connection."""
 
     shelf: Shelf
     sealer: Sealer

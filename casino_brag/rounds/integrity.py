@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -12,12 +11,17 @@ import psycopg
 
 from casino_brag.config import shipped
 from casino_brag.errors import SetUpError
-from casino_brag.rng.module import bytecode_differs
+from casino_brag.rng.module import IntegrityFailure, compare, written
 
 PACKAGE: Final = Path(__file__).parents[1]
 MANIFEST: Final = PACKAGE / "MANIFEST.sha256"
 
-_LINE: Final = re.compile(r"([0-9a-f]{64})  ((?:casino_brag|migrations)/[\w./-]+)")
+_LOADED: Final = MANIFEST.read_bytes() if MANIFEST.is_file() else b""
+"""The manifest of the program that runs; a process that was forked later runs this one too."""
+
+NAMED_MAX: Final = 5
+"""How many files a problem names."""
+
 _CARRIED: Final = ("migrations", "paytables")  # a wheel carries them inside the package
 
 
@@ -32,33 +36,33 @@ class Integrity:
 
 
 def check_integrity(conn: psycopg.Connection[Any]) -> Integrity:
-    """Compares the package's files with its manifest, and every published paytable with its digest.
-
-    The manifest has the lines of ``sha256sum``; `verification/digests.sh` makes and checks it without this program.
-    """
-    problems = []
-    try:
-        manifest = MANIFEST.read_bytes()
-        listed = _listed(manifest.decode("ascii"))
-        files = package_files()
-        found = {name: sha256(file.read_bytes()).hexdigest() for name, file in files.items()}
-        doctored = [name for name, file in files.items() if file.suffix == ".py" and bytecode_differs(file)]
-    except (OSError, UnicodeDecodeError, SetUpError, ValueError):
-        problems.append("The package's files or their manifest cannot be read.")
-        manifest, listed, found, doctored = b"", {}, {}, []
-    names = listed.keys() | found.keys()
-    if wrong := sorted(name for name in names if listed.get(name) != found.get(name)):
-        problems.append(
-            f"Not as in the package's manifest: {', '.join(wrong[:5])}{', …' * (len(wrong) > 5)}."
-        )
-    if doctored:
-        problems.append(f"Bytecode that is not of its source: {', '.join(sorted(doctored)[:5])}.")
+    """Compares the package's files with its manifest, and every published paytable with its digest."""
+    of_files = check_files()
     rows = conn.execute(
         "SELECT game, version, digest = encode(sha256(convert_to(document, 'UTF8')), 'hex') FROM paytable_version"
         " ORDER BY game, version"
     ).fetchall()
-    problems += [f"Version {number} of {game} was altered." for game, number, agrees in rows if not agrees]
-    return Integrity(sha256(manifest).hexdigest(), len(found), len(rows), tuple(problems))
+    altered = tuple(f"Version {number} of {game} was altered." for game, number, agrees in rows if not agrees)
+    return replace(of_files, paytables=len(rows), problems=of_files.problems + altered)
+
+
+def check_files() -> Integrity:
+    """Compares the package's files with its manifest, and nothing else.
+
+    The manifest has the lines of ``sha256sum``; `verification/digests.sh` makes and checks it without this program.
+    """
+    problems, files, manifest = [], dict[str, Path](), b""
+    try:
+        manifest, files = MANIFEST.read_bytes(), package_files()
+        wrong, doctored = compare(MANIFEST, files)
+    except (OSError, SetUpError, IntegrityFailure):
+        problems.append("The package's files or their manifest cannot be read.")
+    else:
+        problems += _named("Not as in the package's manifest", wrong)
+        problems += _named("Bytecode that is not of its source", doctored)
+        if not problems and manifest != _LOADED:
+            problems.append("The files changed, and their manifest with them, after the program was loaded.")
+    return Integrity(sha256(manifest).hexdigest(), len(files), 0, tuple(problems))
 
 
 def package_files() -> dict[str, Path]:
@@ -71,20 +75,9 @@ def package_files() -> dict[str, Path]:
         and "__pycache__" not in path.parts
         and path.relative_to(PACKAGE).parts[0] not in _CARRIED
     )
-    files = {f"casino_brag/{_name(path)}": path for path in own}
+    files = {f"casino_brag/{written(path.relative_to(PACKAGE))}": path for path in own}
     return files | {f"migrations/{path.name}": path for path in shipped("migrations").glob("*.sql")}
 
 
-def _name(path: Path) -> str:
-    """A path as it can be written down, even where its name is no text."""
-    return path.relative_to(PACKAGE).as_posix().encode(errors="backslashreplace").decode()
-
-
-def _listed(manifest: str) -> dict[str, str]:
-    listed = {}
-    for line in manifest.splitlines():
-        parts = _LINE.fullmatch(line)
-        if parts is None or parts[2] in listed:
-            raise ValueError("the manifest is damaged")
-        listed[parts[2]] = parts[1]
-    return listed
+def _named(problem: str, names: list[str]) -> list[str]:
+    return [f"{problem}: {', '.join(names[:NAMED_MAX])}{', …' * (len(names) > NAMED_MAX)}."] if names else []

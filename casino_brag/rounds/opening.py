@@ -23,6 +23,7 @@ from casino_brag.game.settlement import Stakes, maximum_payout_minor
 from casino_brag.rng import MODULE_DIGEST, Draw, RngUnavailable, seeds
 from casino_brag.rounds.commitments import Latest, Series, renew
 from casino_brag.rounds.house import House
+from casino_brag.rounds.reading import must_name_the_sessions_game
 from casino_brag.rounds.round import AWAITING_DECISION, Round, as_its_owner_sees, seal_context, sealed_form
 from casino_brag.wallet.answers import Answer, Known, Request, carry_out, operation, refusal
 
@@ -75,13 +76,15 @@ def open_round(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Answer:
         _must_have_random_numbers(conn, house)
         if seen.latest is not None and seen.latest.in_play:
             raise refusal("round_open")
-        if seen.latest is None or not seen.latest.serves(house, version.version_id):
+        if seen.latest is None or not seen.latest.serves(version.version_id):
             _renew(conn, house, seen, version)
             continue
         (outcome,) = carry_out(conn, "round_open", [prepare_opening(house, ask, seen, version, seen.latest)])
         if outcome.name not in ("paytable_changed", "commitment_changed"):
             return outcome.answer_or_refusal()
-    raise ServiceError(Code.BUSY, "The game's paytable is being changed. Send the same request again.")
+    raise ServiceError(
+        Code.BUSY, "The game's paytable or the commitment is being changed. Send the same request again."
+    )
 
 
 def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list[Seen | None]:
@@ -92,7 +95,7 @@ def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list
             coalesce(ask.game, caller.session_game), game.state, game.active_version_id, latest.*
         FROM unnest(%s::bytea[], %s::text[], %s::text[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, game, item)
-        LEFT JOIN caller USING (token_hash)
+        LEFT JOIN player_caller AS caller USING (token_hash)
         -- LIMIT keeps this a look-up by the whole key; flattened, it would read all answers of the player.
         LEFT JOIN LATERAL (
             SELECT * FROM answer WHERE (answer.operator_id, answer.player_id, answer.idempotency_key)
@@ -165,7 +168,7 @@ def _bound_request(ask: Ask, seen: Seen) -> Request:
 
 def _acceptable(conn: psycopg.Connection[Any], house: House, ask: Ask, seen: Seen) -> PaytableVersion:
     """The paytable version that the request can be dealt under, after all that can be judged before drawing."""
-    _must_name_the_sessions_game(seen)
+    must_name_the_sessions_game(seen.caller, seen.game)
     if ask.client_seed is not None and not seen.caller.client_seeds:
         off = "The operator has switched client seeds off: leave it out."
         raise ServiceError(Code.INVALID, off, errors={"client_seed": [off]})
@@ -175,16 +178,6 @@ def _acceptable(conn: psycopg.Connection[Any], house: House, ask: Ask, seen: See
     version = house.shelf.version(conn, seen.version_id)
     _check_stakes(version, seen.caller.currency, ask.stakes)
     return version
-
-
-def _must_name_the_sessions_game(seen: Seen) -> None:
-    wrong = None
-    if seen.game is None:
-        wrong = "This session is for no game in particular: name one."
-    elif seen.caller.session_game not in (None, seen.game):
-        wrong = f"This session is for {seen.caller.session_game}."
-    if wrong is not None:
-        raise ServiceError(Code.INVALID, wrong, errors={"game": [wrong]})
 
 
 def _check_stakes(version: PaytableVersion, currency: str, stakes: Stakes) -> None:
@@ -240,7 +233,7 @@ def _entry(round_: Round, version: PaytableVersion, caller: Caller, draw: Draw) 
             "paytable_digest": version.digest,
             "rng_digest": round_.rng_digest,
             "commitment": None if round_.commitment is None else round_.commitment.named(),
-            "client_seeds": "allowed" if round_.client_seeds else "off",
+            "client_seeds": round_.client_seed_policy,
             "client_seed": round_.client_seed,
             "discards": draw.discards,
             "ante_minor": round_.ante_minor,

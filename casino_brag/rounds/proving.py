@@ -45,7 +45,7 @@ def proof(conn: psycopg.Connection[Any], token_hash: bytes, round_id: UUID) -> d
     if kind is None:
         raise ServiceError(
             Code.PROOF_UNAVAILABLE,
-            "A round is proven once it is over, and only if it was committed to before it was dealt.",
+            "A round is proven once it is over, if it was committed to beforehand and its seed could be revealed.",
         )
     found = {
         "protocol": PROTOCOL,

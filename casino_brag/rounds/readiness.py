@@ -9,6 +9,7 @@ import psycopg
 from casino_brag.db.migrations import shipped_migrations, verify
 from casino_brag.errors import SetUpError
 from casino_brag.rng import RngUnavailable
+from casino_brag.rounds.commitments import Commitment
 from casino_brag.rounds.deciding import unseal
 from casino_brag.rounds.house import House
 from casino_brag.rounds.round import Round
@@ -27,7 +28,9 @@ def obstacles(conn: psycopg.Connection[Any], house: House) -> list[str]:
         if conn.execute("SELECT FROM game WHERE state = 'enabled' LIMIT 1").fetchone() is None:
             found.append("No game is enabled.")
         if not _opens_seals(conn, house):
-            found.append("The seal's keys do not open the deals of open rounds.")
+            found.append(
+                "The seal's keys do not open the deals of open rounds, or the seeds of those to come."
+            )
     if _writes_directly(conn):
         found.append("The application's role may change records past the functions that keep them.")
     return found
@@ -39,20 +42,30 @@ def _silent_numbers(conn: psycopg.Connection[Any], house: House) -> list[str]:
         house.generator.check()
     except RngUnavailable as unavailable:
         house.upkeep.attend(conn, house.generator)
-        return [f"No random numbers can be had: {unavailable}."]
+        reason = str(unavailable).rstrip(".")
+        return [
+            f"No random numbers can be had: {reason}. The process has to be started again, once it is mended."
+        ]
     return []
 
 
 def _opens_seals(conn: psycopg.Connection[Any], house: House) -> bool:
-    row = conn.execute(
+    """Whether the keys open the newest open round, and the newest commitment that waits."""
+    playing = conn.execute(
         "SELECT * FROM committed_round WHERE state = 'awaiting_decision' ORDER BY round_id DESC LIMIT 1"
     ).fetchone()
-    if row is not None:
-        newest = Round.from_columns(row)
-        try:
+    waiting = conn.execute(
+        "SELECT round_id, number, previous, value, rng_digest, sealed_seed FROM commitment"
+        " WHERE ended_at IS NULL ORDER BY round_id DESC LIMIT 1"
+    ).fetchone()
+    try:
+        if playing is not None:
+            newest = Round.from_columns(playing)
             unseal(house, newest, house.shelf.version(conn, newest.paytable_version_id))
-        except SealBroken:
-            return False
+        if waiting is not None:
+            Commitment(*waiting).open_seed(house.sealer)
+    except SealBroken:
+        return False
     return True
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import psycopg
 
 from casino_brag.catalogue.sessions import Caller, read_caller
+from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
 from casino_brag.rounds.house import House
 from casino_brag.rounds.round import Round, as_its_owner_sees
@@ -16,10 +17,10 @@ from casino_brag.rounds.round import Round, as_its_owner_sees
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Part of a list, newest first; `next_after` is the last round shown when there are more."""
+    """Part of a list, newest first; `next_after` is what the last item shown goes by, when there are more."""
 
     items: list[dict[str, Any]]
-    next_after: UUID | None
+    next_after: UUID | int | None
 
 
 def read_round(
@@ -55,6 +56,52 @@ def list_rounds(
     return Page(
         [_shown(conn, house, found) for found in rounds], rounds[-1].round_id if len(rows) > limit else None
     )
+
+
+def list_commitments(
+    conn: psycopg.Connection[Any], token_hash: bytes, *, game: str | None, after: int | None, limit: int
+) -> Page:
+    """The commitments of the caller's series in a game, newest first, from the one behind the number `after`.
+
+    `invalid` where neither the session nor `game` says which.
+    """
+    caller = read_caller(conn, token_hash)
+    caller.must_be_live()
+    game = must_name_the_sessions_game(caller, game)
+    rows = conn.execute(
+        """
+        SELECT c.number, c.value, c.round_id, c.made_at, CASE
+            WHEN r.round_id IS NOT NULL THEN CASE WHEN c.ended_at IS NULL THEN 'in_play' ELSE r.state END
+            WHEN c.ended_at IS NULL THEN 'waiting' WHEN c.seed IS NOT NULL THEN 'expired' ELSE 'lost' END
+        FROM commitment AS c LEFT JOIN round AS r USING (round_id)
+        WHERE (c.player_id, c.game, c.mode) = (%s, %s, %s) AND (%s::bigint IS NULL OR c.number < %s)
+        ORDER BY c.number DESC LIMIT %s
+        """,
+        [caller.player_id, game, caller.mode, after, after, limit + 1],
+    ).fetchall()
+    shown = [
+        {
+            "number": number,
+            "value": value.hex(),
+            "round_id": str(round_id),
+            "made_at": rfc3339(made_at),
+            "state": state,
+        }
+        for number, value, round_id, made_at, state in rows[:limit]
+    ]
+    return Page(shown, shown[-1]["number"] if len(rows) > limit else None)
+
+
+def must_name_the_sessions_game(caller: Caller, game: str | None) -> str:
+    """The game that is meant; `invalid` where it is none, or not the session's."""
+    meant = game or caller.session_game
+    if meant is None:
+        wrong = "This session is for no game in particular: name one."
+    elif caller.session_game not in (None, meant):
+        wrong = f"This session is for {caller.session_game}."
+    else:
+        return meant
+    raise ServiceError(Code.INVALID, wrong, errors={"game": [wrong]})
 
 
 def open_rounds(conn: psycopg.Connection[Any], house: House, caller: Caller) -> list[dict[str, Any]]:

@@ -80,6 +80,11 @@ class Round:
         return Stakes(ante_minor=self.ante_minor, pair_bonus_minor=self.pair_bonus_minor)
 
     @property
+    def client_seed_policy(self) -> str:
+        """Whether the player could bring a text of its own into the deal, as proofs and records say it."""
+        return "allowed" if self.client_seeds else "off"
+
+    @property
     def player_hand(self) -> Hand:
         """The player's three cards."""
         return hand(self.player_cards)

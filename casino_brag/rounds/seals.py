@@ -10,6 +10,7 @@ import psycopg
 from casino_brag.db.clock import clock
 from casino_brag.rounds.commitments import Latest, Series, renew
 from casino_brag.rounds.house import House
+from casino_brag.sealing import SealBroken
 
 BATCH: Final = 100
 
@@ -28,22 +29,22 @@ def sealed_by_key(conn: psycopg.Connection[Any]) -> list[tuple[str, str, int]]:
     return rows
 
 
-def renew_commitments(conn: psycopg.Connection[Any], house: House) -> int:
-    """Replaces the commitments that no round will be dealt from any more, each revealed; how many there were.
+def renew_commitments(conn: psycopg.Connection[Any], house: House, *, give_up_lost: bool = False) -> int:
+    """Replaces the commitments that wait under another key than the present one, or that no round will be dealt
+    from any more, and reveals each; how many there were.
 
-    They wait under another key than the present one, for rules that were replaced, or since before the database
-    restarted, and each would be replaced when its player comes back.  Those in play are left to their players'
-    decisions.  Raises `RngUnavailable`.
+    Those in play are left to their players' decisions.  Raises `RngUnavailable`, and `SealBroken` where the keys do
+    not open one; with `give_up_lost` that one is replaced and never revealed.
     """
     renewed, after = 0, UUID(int=0)
     while rows := conn.execute(
         """
         SELECT latest.*, p.operator_id, c.player_id, c.mode, coalesce(game.active_version_id, c.paytable_version_id)
-        FROM commitment AS c JOIN player AS p USING (player_id)
+        FROM (SELECT * FROM commitment WHERE ended_at IS NULL AND round_id > %s ORDER BY round_id LIMIT %s) AS c
+        JOIN player AS p USING (player_id)
         LEFT JOIN game ON game.game = c.game AND game.state = 'enabled'
         CROSS JOIN LATERAL latest_commitment(c.player_id, c.game, c.mode) AS latest
-        WHERE c.ended_at IS NULL AND c.round_id > %s AND latest.round_id = c.round_id AND NOT latest.in_play
-        ORDER BY c.round_id LIMIT %s
+        WHERE latest.round_id = c.round_id ORDER BY c.round_id
         """,
         [after, BATCH],
     ).fetchall():
@@ -52,10 +53,18 @@ def renew_commitments(conn: psycopg.Connection[Any], house: House) -> int:
             latest, (operator_id, player_id, mode, version_id) = Latest.from_columns(row)
             assert latest is not None
             after = latest.commitment.round_id
-            if not latest.serves(house, version_id):
+            kept = latest.serves(version_id) and house.sealer.is_current(latest.commitment.sealed_seed)
+            if not latest.in_play and not (kept and _opens(house, latest)):
                 version = house.shelf.version(conn, version_id)
                 waiting.append(Series(operator_id, player_id, mode, version, latest))
         if waiting:
-            renew(conn, house, waiting, clock(conn))
-        renewed += len(waiting)
+            renewed += renew(conn, house, waiting, clock(conn), give_up_lost=give_up_lost)
     return renewed
+
+
+def _opens(house: House, latest: Latest) -> bool:
+    try:
+        latest.commitment.open_seed(house.sealer)
+    except SealBroken:
+        return False
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from datetime import datetime
 from typing import Any, Final
 
 import psycopg
@@ -13,9 +14,9 @@ from casino_brag.audit import Entry, EntryType
 from casino_brag.db.clock import clock
 from casino_brag.errors import Code, ServiceError
 from casino_brag.rng import Event, EventKind, Generator
+from casino_brag.rng.generator import INTEGRITY_SECONDS
 from casino_brag.rounds.integrity import Integrity, check_integrity
 
-INTEGRITY_SECONDS: Final = 24 * 60 * 60
 FIRST_CHECK_SECONDS_MAX: Final = 10
 
 _TYPES: Final = {
@@ -28,12 +29,16 @@ _TYPES: Final = {
 
 
 class Upkeep:
-    """When a process last checked the program, and what of the module's events it has yet to write down."""
+    """When a process last checked the program, and what it has yet to write down of that and of its generator."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()
-        self._checked = (0, 0.0)  # by which process, and when on its clock
-        self._unwritten: list[Event] = []
+        self._checked_at: float | None = None
+        self._unwritten: list[Entry] = []
 
     def attend(self, conn: psycopg.Connection[Any], generator: Generator) -> None:
         """Checks integrity if a day has passed or the process is new, and puts on record what there is to record.
@@ -41,9 +46,11 @@ class Upkeep:
         A failed check stops the generator for good.  One thread does it.  Others wait for a process's first check,
         so that nothing is dealt before it, and for no other.  Raises `ServiceError`: busy, when they waited too long.
         """
+        if self._process != os.getpid():
+            self._begin()  # a fork may have come while a thread held the lock, which is not there to let it go
         if not (generator.events_waiting or self._unwritten or self._is_due()):
             return
-        first = self._checked[0] != os.getpid()
+        first = self._checked_at is None
         if self._lock.acquire(timeout=FIRST_CHECK_SECONDS_MAX if first else 0):
             try:
                 self._attend(conn, generator)
@@ -53,22 +60,21 @@ class Upkeep:
             raise ServiceError(Code.BUSY, "The program is being checked. Send the same request again.")
 
     def _is_due(self) -> bool:
-        process, at = self._checked
-        return process != os.getpid() or time.monotonic() - at > INTEGRITY_SECONDS
+        return self._checked_at is None or time.monotonic() - self._checked_at > INTEGRITY_SECONDS
 
     def _attend(self, conn: psycopg.Connection[Any], generator: Generator) -> None:
-        entries = []
+        # What cannot be written now is kept, and written the next time; it is checked once all the same.
         if self._is_due():
             result = check_integrity(conn)
             if result.problems:
                 generator.fail(" ".join(result.problems))
-            entries.append(integrity_entry(conn, result, actor=f"system:process-{os.getpid()}"))
-        # What cannot be written now is kept and written the next time.
-        self._unwritten += generator.take_events()
-        entries += [_entry(conn, event) for event in self._unwritten]
-        record(conn, entries)
-        self._unwritten.clear()
-        self._checked = (os.getpid(), time.monotonic())
+            self._unwritten.append(integrity_entry(conn, result, actor=f"system:process-{os.getpid()}"))
+            self._checked_at = time.monotonic()
+        if generator.events_waiting:
+            now = clock(conn)
+            self._unwritten += [_entry(event, now) for event in generator.take_events()]
+        record(conn, self._unwritten)
+        self._unwritten = []
 
 
 def integrity_entry(conn: psycopg.Connection[Any], result: Integrity, *, actor: str) -> Entry:
@@ -92,10 +98,10 @@ def record(conn: psycopg.Connection[Any], entries: list[Entry]) -> None:
         conn.execute("SELECT module_events_record(%s)", [[entry.text() for entry in entries]])
 
 
-def _entry(conn: psycopg.Connection[Any], event: Event) -> Entry:
+def _entry(event: Event, now: datetime) -> Entry:
     return Entry(
         type=_TYPES[event.kind],
-        occurred_at=clock(conn),
+        occurred_at=now,
         actor=f"system:process-{event.detail['process']}",
         payload=event.detail,
     )

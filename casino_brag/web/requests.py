@@ -42,6 +42,8 @@ def body() -> bytes:
         content = request.get_data(cache=True)
     except (OSError, ParseException) as broken:
         raise ServiceError(Code.MALFORMED_REQUEST, "The body could not be read to its end.") from broken
+    if len(content) < (request.content_length or 0) <= BODY_BYTES_MAX:
+        raise ServiceError(Code.MALFORMED_REQUEST, "The body ended before its Content-Length.")
     if len(content) > BODY_BYTES_MAX:
         raise ServiceError(Code.BODY_TOO_LARGE, "A body has at most 64 KiB.")
     return content

@@ -25,6 +25,7 @@ from casino_brag.db.clock import clock
 from casino_brag.db.embedded import Role
 from casino_brag.rng import State, generator
 from casino_brag.rounds import integrity, upkeep
+from casino_brag.rounds.seals import renew_commitments
 from tests.books import broken_laws
 from tests.inprocess import AppHouse, app_house_in
 from tests.running import Operator, Player, code_of
@@ -97,14 +98,13 @@ class Witness:
         with house.connect() as conn:
             assert set_client_seeds(conn, operator.name, False, actor="system:tests")
         first, second = (operator.player() for _ in range(2))
-        with house.restarted(k2=bytes(32), **house.config.seal_keys):
-            assert first.open(100).status_code == 201
-        with house.restarted(k2=bytes(32)):
-            assert second.open(100).status_code == 201
-            assert (
-                second.decide(second.get("/v1/session").json()["open_round"]["round_id"], "fold").status_code
-                == 200
-            )
+        with house.connect() as conn, house.restarted(k2=bytes(32), **house.config.seal_keys) as started:
+            assert renew_commitments(conn, started) == 2
+        assert first.get("/v1/session").status_code == second.get("/v1/session").status_code == 200
+        with house.connect() as conn, house.restarted(k3=bytes(32)) as started:
+            assert renew_commitments(conn, started, give_up_lost=True) == 2
+        with house.connect() as conn, house.restarted() as started:
+            renew_commitments(conn, started, give_up_lost=True)
         # A day later.
         with house.restarted() as started:
             third = house.player()

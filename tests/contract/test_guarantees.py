@@ -115,6 +115,7 @@ def test_only_rounds_imports_the_random_number_module() -> None:
                 names.split(", ")
             )
     assert set(importing) == {"rng", "rounds", "laboratory", "cli", "simulation"}
+    assert importing["cli"] == {"MODULE_DIGEST", "Generator", "RngUnavailable", "known_answers"}
     assert importing["simulation"] == {"CARDS_DEALT", "DEALS", "PACK_SIZE", "WORDS"}
 
 

@@ -115,7 +115,10 @@ def test_keys_that_do_not_open_the_newest_open_round_are_an_obstacle(
         EXTENSION,
         replace(app_house.service, house=replace(house, sealer=Sealer({"k2": bytes(32)}))),
     )
-    assert obstacle(app_house) == "The seal's keys do not open the deals of open rounds."
+    assert (
+        obstacle(app_house)
+        == "The seal's keys do not open the deals of open rounds, or the seeds of those to come."
+    )
     monkeypatch.undo()
     assert player.decide(round_id, "fold").status_code == 200
 
@@ -131,7 +134,10 @@ def test_a_kernel_that_gives_no_random_bytes_is_an_obstacle(
         with monkeypatch.context() as broken:
             broken.setattr(os, "getrandom", refuse)
             told = obstacle(app_house)
-        assert told == "No random numbers can be had: the operating system gave no random bytes."
+        assert (
+            told
+            == "No random numbers can be had: the operating system gave no random bytes. The process has to be started again, once it is mended."
+        )
         assert obstacle(app_house) == told, "the error stays, though the kernel gives bytes again"
     assert readiness_of(app_house)[0] == 200
 

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
@@ -275,6 +276,10 @@ def test_a_caller_who_hangs_up_within_the_body_changes_nothing(service: RunningS
     head += b"Authorization: Bearer " + player.token.encode() + b"\r\nContent-Length: 100\r\n\r\n"
     with socket.create_connection(("127.0.0.1", service.port), timeout=CALL_SECONDS) as connection:
         connection.sendall(head + b'{"ante_minor": 100}')
+        connection.shutdown(socket.SHUT_WR)  # what was sent would do, but for its length
+        answer = b"".join(iter(partial(connection.recv, 65536), b""))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b'"malformed_request"' in answer
     assert player.get("/v1/rounds").json()["items"] == []
 
 

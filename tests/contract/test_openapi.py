@@ -219,6 +219,7 @@ def test_what_a_query_can_say_is_documented() -> None:
     }
     assert {operation: names for operation, names in queries.items() if names} == {
         "GET /v1/rounds": {"cursor", "limit"},
+        "GET /v1/commitments": {"cursor", "game", "limit"},
         "GET /v1/operator/players/{player}/balance": {"currency"},
     }
 

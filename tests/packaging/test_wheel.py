@@ -210,6 +210,7 @@ def server(command: Path, folder: Path) -> Iterator[Server]:
 def test_a_round_is_played_from_the_wheel_alone(command: Path, server: Server) -> None:
     server.wait_for(server.ready, "readiness")
     token = server.wait_for(server.token, "token")
+    assert "verify_round.py" not in server.log.read_text(), "which is not in the wheel"
 
     opened = server.post("/v1/rounds", token, {"ante_minor": 100})
     assert opened.status_code == requests.codes.created, opened.text

@@ -62,6 +62,7 @@ def check(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Integrity
     monkeypatch.setattr(integrity, "PACKAGE", package)
     monkeypatch.setattr(integrity, "MANIFEST", package / "MANIFEST.sha256")
     monkeypatch.setattr(integrity, "shipped", lambda name: tree / name)
+    monkeypatch.setattr(integrity, "_LOADED", manifest(tree).read_bytes())
     return lambda: check_integrity(cast("psycopg.Connection[Any]", NoPaytables()))
 
 
@@ -131,7 +132,7 @@ LINES: dict[str, tuple[Damage, str | None]] = {
     "a comment": (rewrite(lambda lines: ["# made by hand", *lines]), None),
     "one blank": (rewrite(lambda lines: [lines[0].replace("  ", " "), *lines[1:]]), None),
     "a digest too short": (rewrite(lambda lines: [lines[0][1:], *lines[1:]]), None),
-    "a file elsewhere": (rewrite(lambda lines: [f"{'0' * 64}  /etc/passwd", *lines]), None),
+    "a file elsewhere": (rewrite(lambda lines: [f"{'0' * 64}  /etc/passwd", *lines]), "/etc/passwd"),
     "not ASCII": (rewrite(lambda lines: [f"{'0' * 64}  casino_brag/é.py", *lines]), None),
     "missing": (lambda tree: manifest(tree).unlink(), None),
     "what is no text": (lambda tree: manifest(tree).write_bytes(b"\xff\xfe"), None),
@@ -243,7 +244,7 @@ def test_a_file_whose_name_is_no_text_is_named_in_what_can_be_written_down(
 
 
 def test_the_script_makes_both_manifests_and_the_program_agrees_with_them(
-    tree: Path, check: Callable[[], Integrity]
+    tree: Path, check: Callable[[], Integrity], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = check().manifest_digest
     append("casino_brag/rng/deal.py", "# more\n")(tree)
@@ -252,6 +253,9 @@ def test_the_script_makes_both_manifests_and_the_program_agrees_with_them(
     with pytest.raises(IntegrityFailure, match=r"deal\.py"):
         check_manifest(tree / "casino_brag" / "rng")
     assert digests(tree, "--write").returncode == 0
+    (problem,) = check().problems
+    assert problem == "The files changed, and their manifest with them, after the program was loaded."
+    monkeypatch.setattr(integrity, "_LOADED", manifest(tree).read_bytes())  # as when it is started again
     again = check()
     assert again.problems == ()
     assert again.manifest_digest != first

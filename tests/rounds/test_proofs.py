@@ -24,6 +24,8 @@ from casino_brag.cli import commands
 from casino_brag.config import shipped
 from casino_brag.db.binaries import find_binaries
 from casino_brag.db.embedded import Role
+from casino_brag.rounds.seals import renew_commitments
+from casino_brag.sealing import SealBroken
 from casino_brag.web.app import create_app
 from casino_brag.web.service import EXTENSION
 from tests.books import broken_laws
@@ -185,46 +187,62 @@ def test_a_paytable_that_was_altered_hides_no_session_and_holds_up_no_round_of_o
 # Keys
 
 
-def test_a_commitment_under_an_older_key_is_revealed_and_another_made(house: AppHouse) -> None:
+def test_a_commitment_under_an_older_key_is_dealt_from_as_long_as_the_key_is_listed(house: AppHouse) -> None:
     player, playing = house.player(), house.player()
     shown, in_play = player.next_commitment(), playing.open(100).json()
     with house.restarted(**NEW_KEY, **house.config.seal_keys):
-        assert player.next_commitment() is None
-        assert code_of(player.open(100, commitment=shown["value"])) == "commitment_stale"
-        assert is_expired(player, shown)
-        assert player.next_commitment()["number"] == 2
-        assert player.played()["commitment"]["number"] == 2
+        assert player.next_commitment() == shown
+        assert player.played(commitment=shown["value"])["commitment"] == shown
         # A round that is open is finished under the key that it began with.
         settled = playing.decide(in_play["round_id"], "fold").json()
         assert problems_of(playing.proof(settled["round_id"]).json()) == []
         assert settled["next_commitment"] == playing.next_commitment()
+    with house.connect() as conn:
+        following = conn.execute(
+            "SELECT sealed_seed FROM commitment WHERE round_id = %s", [settled["next_commitment"]["round_id"]]
+        ).fetchone()
+    assert following is not None
+    assert bytes(following[0]).startswith(b"k2\0"), "what is sealed anew is sealed under the first key"
+    with house.restarted(**NEW_KEY, **house.config.seal_keys):
+        assert playing.played()["commitment"] == settled["next_commitment"]
+    with house.connect() as conn, house.restarted(**house.config.seal_keys, **NEW_KEY) as started:
+        renew_commitments(conn, started)  # for the tests that follow, which do not have the new key
     assert laws_hold(house)
 
 
-def test_a_commitment_whose_key_is_gone_is_lost_on_record_and_play_goes_on(house: AppHouse) -> None:
+def test_nothing_is_given_up_that_can_be_revealed_and_what_cannot_only_by_command(house: AppHouse) -> None:
     player = house.player()
     before = player.played()
     shown = before["next_commitment"]
-    with house.restarted(**NEW_KEY):
-        assert player.next_commitment() is None
-        assert code_of(player.open(100, commitment=shown["value"])) == "commitment_stale"
+    with house.restarted(**NEW_KEY) as started:
+        refused = player.open(100)
+        assert code_of(refused) == "internal_error"
+        assert "operator has to be told" in refused.json()["detail"]
+        assert player.balance_minor() == before["balance_minor"]
+        with house.connect() as conn:
+            with pytest.raises(SealBroken):
+                renew_commitments(conn, started)
+            assert player.next_commitment() == shown, "nothing was replaced"
+            renew_commitments(conn, started, give_up_lost=True)
         settled = player.played()
         assert settled["commitment"]["number"] == shown["number"] + 1
         assert code_of(player.proof(shown["round_id"])) == "proof_unavailable"
         receipts = [player.proof(round_["round_id"]).json() for round_ in (before, settled)]
     assert receipts[1]["commitment"]["previous"] == shown["value"]
     (problem,) = problems_of(*receipts)
-    assert problem.endswith("number 2 is missing"), "the player sees that one was withheld"
+    assert "number 2 is missing" in problem, "the player sees that one was withheld"
     with house.connect() as conn:
         entries = conn.execute(
             "SELECT type, payload ? 'seed', payload -> 'commitment' ->> 'value' FROM audit_entry"
             " WHERE round_id = %s ORDER BY occurred_at, type",
             [shown["round_id"]],
         ).fetchall()
-    assert entries == [
-        ("commitment.made", False, shown["value"]),
-        ("commitment.lost", False, shown["value"]),
-    ]
+        assert entries == [
+            ("commitment.made", False, shown["value"]),
+            ("commitment.lost", False, shown["value"]),
+        ]
+        with house.restarted() as old:
+            renew_commitments(conn, old, give_up_lost=True)  # for the tests that follow
     assert laws_hold(house)
 
 
@@ -251,8 +269,10 @@ def test_the_commands_list_what_is_sealed_and_replace_what_waits_under_an_older_
     in_play = playing.open(100).json()
     begun = Counter({("commitments", "k1"): 4, ("open rounds", "k1"): 1})
     assert listed() - before == begun
-    assert seals(house, keys, "renew").startswith("3 ")
-    assert seals(house, keys, "renew").startswith("0 "), "each is replaced once, and none that is in play"
+    assert seals(house, keys, "renew") == "Replaced commitments: 3\n"
+    assert seals(house, keys, "renew") == "Replaced commitments: 0\n", (
+        "each is replaced once, and none that is in play"
+    )
     moved = Counter({("commitments", "k1"): 1, ("commitments", "k2"): 3, ("open rounds", "k1"): 1})
     assert listed() - before == moved
     assert seals(house, keys, "status").count("\n") == len(listed())

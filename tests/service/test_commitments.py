@@ -102,7 +102,9 @@ def test_the_commitments_of_many_rounds_are_one_chain(service: RunningService, o
     for before, after in zip(shown, receipts[1:], strict=False):
         assert after["commitment"]["previous"] == before["value"]
     assert problems_of(*receipts) == []
-    assert problems_of(*receipts[:4], *receipts[5:]) == ["DOES NOT HOLD: chain: number 5 is missing"]
+    assert problems_of(*receipts[:4], *receipts[5:]) == [
+        "DOES NOT HOLD: chain: number 5 is missing (GET /v1/commitments lists it)"
+    ]
     assert series(service, player) == [(number, number < 11) for number in range(1, 12)]
     assert service.broken_laws() == {}
 
@@ -429,3 +431,51 @@ def test_nothing_is_dealt_from_a_commitment_of_another_run_of_the_database(
             assert receipt["state"] == "expired"
             assert problems_of(receipt, commitment=commitment["value"]) == []
         assert service.broken_laws() == {}
+
+
+# The list
+
+
+def listed(player: Player, query: str = "") -> dict[str, Any]:
+    answer = player.get(f"/v1/commitments{query}")
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def test_every_commitment_of_a_series_is_listed_with_what_became_of_it(operator: Operator) -> None:
+    player = operator.player()
+    shown = [player.next_commitment()]
+    for _ in range(3):
+        shown.append(player.played()["next_commitment"])
+    waiting = listed(player)["items"]
+    assert [{name: item[name] for name in shown[0]} for item in waiting] == shown[::-1]
+    assert [item["state"] for item in waiting] == ["waiting", "settled", "settled", "settled"]
+    assert player.open(100).status_code == 201
+    assert listed(player)["items"][0]["state"] == "in_play"
+    assert all(player.proof(item["round_id"]).status_code == 200 for item in waiting[1:])
+    pages, cursor = [], ""
+    while True:
+        page = listed(player, f"?limit=3{cursor}")
+        pages.append([item["number"] for item in page["items"]])
+        if page["next_cursor"] is None:
+            break
+        cursor = f"&cursor={page['next_cursor']}"
+    assert pages == [[4, 3, 2], [1]]
+
+
+def test_commitments_are_listed_for_their_player_and_game(operator: Operator) -> None:
+    name = secrets.token_hex(6)
+    of_none = operator.send(
+        "POST", "/v1/operator/sessions", {"player": name, "currency": "GBP", "mode": "demo"}
+    )
+    player = Player(operator.base, of_none.json()["token"])
+    refused = player.get("/v1/commitments")
+    assert (code_of(refused), refused.json()["errors"].keys()) == ("invalid", {"game"})
+    games = [listed(player, f"?game={game}")["items"] for game in ("three-card-brag", "double-play-brag")]
+    assert [len(items) for items in games] == [1, 1]
+    assert games[0][0]["value"] != games[1][0]["value"]
+    assert listed(player, "?game=no-such-game") == {"items": [], "next_cursor": None}
+    assert code_of(operator.player().get("/v1/commitments?game=double-play-brag")) == "invalid"
+    assert listed(operator.player())["items"][0]["value"] not in {items[0]["value"] for items in games}
+    for query in ("?cursor=0", "?cursor=x", "?limit=0", "?limit=201", "?mode=real"):
+        assert code_of(player.get(f"/v1/commitments{query}&game=three-card-brag")) == "invalid"

@@ -194,7 +194,7 @@ def test_the_command_fails_when_something_differs(running: RunningService, tree:
     module = "not as in the module's manifest: deal.py"
     told = json.loads(done.stdout)
     assert (told["agrees"], told["problems"]) == (False, [package, module])
-    assert plain.stdout.splitlines()[-1] == "DOES NOT AGREE"
+    assert plain.stdout.splitlines()[-1].startswith("DOES NOT AGREE: ")
     assert plain.stderr.splitlines() == [package, module]
     ours = of_command(running)[so_far:]
     assert [(kind, payload["problems"]) for kind, _, payload in ours] == [("integrity.failed", [package])] * 2
@@ -242,6 +242,8 @@ def repeated(size: int, flags: int = 0) -> bytes:
     return bytes(range(size))
 
 
+REMEDY = "The process has to be started again, once it is mended."
+
 REASONS = {
     fails: "the operating system gave no random bytes",
     short: "the operating system gave 15 random bytes of 16",
@@ -270,7 +272,7 @@ def test_a_failure_of_entropy_is_on_record_once_with_its_reason(
             refused(player)
             refused(late)
         ready = requests.get(house.base + "/readyz", timeout=CALL_SECONDS)
-        assert ready.json()["obstacles"] == [f"No random numbers can be had: {REASONS[kernel]}."]
+        assert ready.json()["obstacles"] == [f"No random numbers can be had: {REASONS[kernel]}. {REMEDY}"]
         ((kind, actor, payload),) = since(house, so_far)
     assert (kind, actor) == ("rng.failed", f"system:process-{os.getpid()}")
     assert payload["reason"] == REASONS[kernel]

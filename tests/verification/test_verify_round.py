@@ -572,7 +572,7 @@ def test_a_chain_is_checked_in_any_order_and_every_break_is_named(page: Page) ->
         ([third, first, second], []),
         ([second, third], []),
         ([second], []),
-        ([first, third], ["chain: number 2 is missing"]),
+        ([first, third], ["chain: number 2 is missing (GET /v1/commitments lists it)"]),
         ([first, second, second], ["chain: number 2 is there twice"]),
         (
             [first, receipt_of("another", number=2), third],
@@ -582,7 +582,7 @@ def test_a_chain_is_checked_in_any_order_and_every_break_is_named(page: Page) ->
             [third, off],
             [
                 "chain: the receipts are of different games, and each game has a chain of its own",
-                "chain: number 4 is missing",
+                "chain: number 4 is missing (GET /v1/commitments lists it)",
             ],
         ),
         (
@@ -667,7 +667,9 @@ def test_the_command_checks_a_chain(saved: dict[str, str]) -> None:
     done = run(saved["third"], saved["first"])
     assert done.returncode == 1
     assert "Chain\n  DOES NOT HOLD  the commitments follow one another without a gap\n" in done.stdout
-    assert done.stdout.endswith("\nDOES NOT HOLD: chain: number 2 is missing\n")
+    assert done.stdout.endswith(
+        "\nDOES NOT HOLD: chain: number 2 is missing (GET /v1/commitments lists it)\n"
+    )
 
 
 def test_the_command_names_everything_that_does_not_hold(saved: dict[str, str]) -> None:

@@ -16,12 +16,21 @@ from casino_brag.game.settlement import Decision, Stakes
 from casino_brag.rounds import deciding, opening
 from casino_brag.rounds.commitments import offered
 from casino_brag.rounds.proving import proof
-from casino_brag.rounds.reading import list_rounds, net_position_minor, open_rounds, read_round
+from casino_brag.rounds.reading import (
+    Page,
+    list_commitments,
+    list_rounds,
+    net_position_minor,
+    open_rounds,
+    read_round,
+)
 from casino_brag.wallet.answers import Request
 from casino_brag.wallet.currency import exponent
 from casino_brag.web.api.idempotency import IDEMPOTENCY_KEY, answered, idempotency_key
 from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.schemas import (
+    CommitmentPageSchema,
+    CommitmentQuery,
     DecisionRequest,
     OpenRoundRequest,
     ProofSchema,
@@ -162,6 +171,21 @@ def get_proof(round_id: UUID) -> dict[str, Any]:
         return proof(conn, token_hash, round_id)
 
 
+@blueprint.route("/commitments")
+@blueprint.doc(security=_SESSION)
+@blueprint.arguments(CommitmentQuery, location="query")
+@blueprint.response(200, CommitmentPageSchema)
+@blueprint.problems(*_READING, Code.INVALID, Code.SESSION_EXPIRED)
+def get_commitments(query: dict[str, Any]) -> dict[str, Any]:
+    """The player's commitments in a game, newest first: each a round, or one that was never dealt."""
+    token_hash = session_token_hash()
+    with service().database.connection() as conn:
+        page = list_commitments(
+            conn, token_hash, game=query.get("game"), after=query.get("cursor"), limit=query["limit"]
+        )
+    return _page(page)
+
+
 @blueprint.route("/rounds")
 @blueprint.doc(security=_SESSION)
 @blueprint.arguments(RoundQuery, location="query")
@@ -172,6 +196,10 @@ def get_rounds(query: dict[str, Any]) -> dict[str, Any]:
     token_hash = session_token_hash()
     with service().database.connection() as conn:
         page = list_rounds(conn, service().house, token_hash, after=query.get("cursor"), limit=query["limit"])
+    return _page(page)
+
+
+def _page(page: Page) -> dict[str, Any]:
     return {"items": page.items, "next_cursor": None if page.next_after is None else str(page.next_after)}
 
 

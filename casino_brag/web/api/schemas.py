@@ -17,6 +17,20 @@ class RoundQuery(ma.Schema):
     limit = fields.Integer(load_default=50, validate=ma.validate.Range(1, 200))
 
 
+class CommitmentQuery(ma.Schema):
+    """A page of a player's commitments in a game."""
+
+    game = printable(
+        64, metadata={"description": "The game; needed when the session is for no game in particular."}
+    )
+    cursor = fields.Integer(
+        strict=False,
+        validate=ma.validate.Range(1),
+        metadata={"description": "`next_cursor` of the page before."},
+    )
+    limit = fields.Integer(load_default=50, validate=ma.validate.Range(1, 200))
+
+
 class OpenRoundRequest(ma.Schema):
     """What a player stakes."""
 
@@ -43,6 +57,20 @@ class CommitmentSchema(ma.Schema):
     number = fields.Integer(required=True)
     value = fields.String(required=True)
     round_id = fields.UUID(required=True)
+
+
+class ListedCommitmentSchema(CommitmentSchema):
+    """A commitment of a series, and what has become of it: settled, voided and expired ones can be proven."""
+
+    made_at = fields.String(required=True, metadata={"format": "date-time"})
+    state = one_of("waiting", "in_play", "settled", "voided", "expired", "lost", required=True)
+
+
+class CommitmentPageSchema(ma.Schema):
+    """A page of commitments, newest first."""
+
+    items = fields.List(fields.Nested(ListedCommitmentSchema), required=True)
+    next_cursor = fields.String(required=True, allow_none=True)
 
 
 class DecisionRequest(ma.Schema):
