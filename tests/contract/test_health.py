@@ -22,6 +22,11 @@ from casino_brag.web.service import EXTENSION
 from tests.inprocess import AppHouse
 from tests.running import CALL_SECONDS, RunningService
 
+NO_BYTES = (
+    "No random numbers can be had: the operating system gave no random bytes."
+    " The process has to be started again, once it is mended."
+)
+
 
 def readiness_of(house: AppHouse) -> tuple[int, dict[str, Any]]:
     answer = requests.get(house.base + "/readyz", timeout=CALL_SECONDS)
@@ -134,10 +139,7 @@ def test_a_kernel_that_gives_no_random_bytes_is_an_obstacle(
         with monkeypatch.context() as broken:
             broken.setattr(os, "getrandom", refuse)
             told = obstacle(app_house)
-        assert (
-            told
-            == "No random numbers can be had: the operating system gave no random bytes. The process has to be started again, once it is mended."
-        )
+        assert told == NO_BYTES
         assert obstacle(app_house) == told, "the error stays, though the kernel gives bytes again"
     assert readiness_of(app_house)[0] == 200
 

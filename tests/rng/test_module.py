@@ -319,6 +319,19 @@ def test_bytecode_that_python_would_not_load_is_none(copy: Path) -> None:
     assert not bytecode_differs(copy / "seeds.py"), "none is kept"
 
 
+def test_a_source_that_is_no_program_any_more_is_a_difference_and_no_crash(copy: Path) -> None:
+    """As when a disk lost a block, while the time and the size of the file stayed."""
+    source = copy / "deal.py"
+    bytecode(source, source.read_text())
+    text = source.read_text().replace("def unrank", "dgf unrank")
+    status = source.stat()
+    source.write_text(text)
+    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert bytecode_differs(source)
+    with pytest.raises(IntegrityFailure, match=r"deal\.py"):
+        check_manifest(copy)
+
+
 def test_without_assertions_it_serves_nothing(copy: Path) -> None:
     """They hold the limits of the algorithm."""
     refused = subprocess.run(

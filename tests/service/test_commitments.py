@@ -102,9 +102,8 @@ def test_the_commitments_of_many_rounds_are_one_chain(service: RunningService, o
     for before, after in zip(shown, receipts[1:], strict=False):
         assert after["commitment"]["previous"] == before["value"]
     assert problems_of(*receipts) == []
-    assert problems_of(*receipts[:4], *receipts[5:]) == [
-        "DOES NOT HOLD: chain: number 5 is missing (GET /v1/commitments lists it)"
-    ]
+    (problem,) = problems_of(*receipts[:4], *receipts[5:])
+    assert problem.startswith("DOES NOT HOLD: chain: number 5 is missing")
     assert series(service, player) == [(number, number < 11) for number in range(1, 12)]
     assert service.broken_laws() == {}
 
