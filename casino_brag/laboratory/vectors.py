@@ -87,11 +87,13 @@ def check_file(path: Path) -> Report:
 def read(path: Path) -> Iterator[Vector]:
     """The cases of a file in either format.  Raises `VectorsUnusable`."""
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+        if len(content) > FILE_BYTES_MAX:
             raise VectorsUnusable(
                 f"{path.name} is larger than {FILE_BYTES_MAX:,} bytes: it is no file of cases"
             )
-        text = path.read_text(encoding="ascii")
+        text = content.decode("ascii")
     except (OSError, UnicodeDecodeError) as unreadable:
         raise VectorsUnusable(f"{path.name} cannot be read: {unreadable}") from unreadable
     numbered = ((f"{path.name}, line {n}", line.strip()) for n, line in enumerate(text.splitlines(), start=1))
