@@ -5,9 +5,9 @@ client seed of the player's.  Both seeds make the deal.  Afterwards the casino r
 the round (what GET /v1/rounds/{id}/proof answers) holds all that is needed to do everything again.  This is done here,
 offline, with Python's standard library alone.
 
-Give one saved receipt, or several: then their commitments must also follow one another without a gap.  Give several of
-one game only, that one player played for one kind of money.  A receipt shows in its audit entry whose it is: mind that
-before you give it away.
+Give one saved receipt, or several: then their commitments must also follow one another without a gap, so
+give several of one game only, that one player played for one kind of money.  A receipt shows in its audit entry whose
+it is: mind that before you hand it on.
 
 Exit status: 0 all holds, 1 something does not, 2 a receipt cannot be read or the command is mistaken.
 """
