@@ -442,7 +442,7 @@ def assert_package_agrees(scripts: SimpleNamespace, document: dict[str, Any]) ->
     assert list(scripts.check_paytables.differences(computed, sheet)) == []
 
 
-@settings(max_examples=20, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=40, deadline=None, phases=UNSHRUNK)
 @given(document=paytables(ENUMERATED))
 def test_package_and_brute_force_agree_on_any_pays(
     scripts: SimpleNamespace, document: dict[str, Any]
