@@ -4,6 +4,10 @@
 PYTHON ?= python3
 export PYTHON
 
+# Three processes, whatever there are of cores, for a test waits as much as it computes: for a start, a lock, a time-out.
+# A file's tests stay together and share its services; files go in order, or the long ones of few tests would come last.
+TESTS_BESIDE_EACH_OTHER := --numprocesses 3 --dist loadfile --no-loadscope-reorder
+
 .PHONY: help serve test check bench manifest
 
 help: ## List these targets
@@ -15,7 +19,7 @@ serve: ## Play: a database, a demonstration operator and the HTTP server
 
 test: ## Run the whole test suite
 	@requirements/setup.sh test
-	@exec .venv/bin/pytest $(ARGS)
+	@exec .venv/bin/pytest $(TESTS_BESIDE_EACH_OTHER) $(ARGS)
 
 check: ## Format, lint, type and layering checks
 	@requirements/setup.sh dev
