@@ -4,16 +4,16 @@
 #     verification/digests.sh            says whether they agree, and prints the digests to compare with others'
 #     verification/digests.sh --write    makes the manifests anew, after a change that was meant
 #
-# casino_brag/rng/MANIFEST.sha256 lists the random number module, casino_brag/MANIFEST.sha256 the package and the
-# database's schema.  The program itself compares both, and deals nothing when they do not agree.
+# casino_brag/rng/MANIFEST.sha256 lists the random number module, casino_brag/MANIFEST.sha256 the package, the
+# jurisdictions and the database's schema.  The program itself compares both, and deals nothing when they do not agree.
 set -eu
 LC_ALL=C
 export LC_ALL
 cd "$(dirname "$0")/.."
 
 package_files() {
-    find casino_brag migrations ! -type d ! -path '*/__pycache__/*' ! -path casino_brag/MANIFEST.sha256 \
-        \( -path 'casino_brag/*' -o -name '*.sql' \) | sort
+    find casino_brag jurisdictions migrations ! -type d ! -path '*/__pycache__/*' ! -path casino_brag/MANIFEST.sha256 \
+        \( -path 'casino_brag/*' -o -path 'jurisdictions/*.toml' -o -path 'migrations/*.sql' \) | sort
 }
 
 if [ "${1:-}" = --write ]; then

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -40,7 +40,7 @@ class PaytableVersion:
     version: int
     digest: str
     paytable: Paytable
-    figures: Mapping[str, Any]
+    figures: Sequence[Mapping[str, str]]
 
 
 class Shelf:

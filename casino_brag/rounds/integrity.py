@@ -22,7 +22,7 @@ _LOADED: Final = MANIFEST.read_bytes() if MANIFEST.is_file() else b""
 NAMED_MAX: Final = 5
 """How many files a problem names."""
 
-_CARRIED: Final = ("migrations", "paytables")  # a wheel carries them inside the package
+_CARRIED: Final = ("jurisdictions", "migrations", "paytables")  # a wheel carries them inside the package
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ def package_files() -> dict[str, Path]:
         and path.relative_to(PACKAGE).parts[0] not in _CARRIED
     )
     files = {f"casino_brag/{written(path.relative_to(PACKAGE))}": path for path in own}
-    return files | {f"migrations/{path.name}": path for path in shipped("migrations").glob("*.sql")}
+    for name, suffix in (("jurisdictions", "toml"), ("migrations", "sql")):
+        files |= {f"{name}/{path.name}": path for path in shipped(name).glob(f"*.{suffix}")}
+    return files
 
 
 def _named(problem: str, names: list[str]) -> list[str]:

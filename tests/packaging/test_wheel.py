@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from zipfile import ZipFile
 
 import pytest
 import requests
+
+from tests.running import free_port
 
 Seen = TypeVar("Seen")
 
@@ -74,7 +75,9 @@ def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "casino-brag"
 
 
-@pytest.mark.parametrize(("kind", "suffix"), [("migrations", "sql"), ("paytables", "toml")])
+@pytest.mark.parametrize(
+    ("kind", "suffix"), [("jurisdictions", "toml"), ("migrations", "sql"), ("paytables", "toml")]
+)
 def test_what_the_server_reads_at_run_time_is_in_the_wheel(
     wheel_names: set[str], kind: str, suffix: str
 ) -> None:
@@ -160,12 +163,6 @@ def processes_in(*folders: Path) -> dict[int, str]:
         if any(str(folder) in f"{words} {place}" for folder in folders):
             found[int(process.name)] = words
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ Damage = Callable[[Path], object]
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of the checkout, whose manifests were made anew."""
-    for name in ("casino_brag", "migrations", "paytables", "verification"):
+    for name in ("casino_brag", "migrations", "paytables", "jurisdictions", "verification"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     assert digests(tmp_path, "--write").returncode == 0
     return tmp_path

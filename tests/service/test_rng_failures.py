@@ -200,7 +200,7 @@ def served_from(service: RunningService, tree: Path, *, sound: bool = False) -> 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of everything that runs."""
-    for name in ("casino_brag", "migrations", "paytables"):
+    for name in ("casino_brag", "migrations", "paytables", "jurisdictions"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 

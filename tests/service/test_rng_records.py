@@ -147,7 +147,7 @@ def test_what_is_on_record_of_a_module_holds_no_secret(busy: RunningService) -> 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of everything that runs."""
-    for name in ("casino_brag", "migrations", "paytables"):
+    for name in ("casino_brag", "migrations", "paytables", "jurisdictions"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 
