@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -14,8 +12,9 @@ import pytest
 from casino_brag.rng.deal import DEALS
 from casino_brag.rounds.round import sealed_form
 from casino_brag.sealing import Sealer
+from tests import named
+from tests.named import ROOT
 
-ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "guarantees.md").read_text()
 MIGRATIONS = "\n".join(path.read_text() for path in sorted((ROOT / "migrations").glob("*.sql")))
 
@@ -43,26 +42,6 @@ every_guarantee = pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda ro
 
 
 @cache
-def names_in(file: str) -> frozenset[str]:
-    """What a Python file defines at its top and in its classes."""
-    found = set()
-    for node in ast.parse((ROOT / file).read_text()).body:
-        match node:
-            case ast.FunctionDef(name=name):
-                found.add(name)
-            case ast.ClassDef(name=name, body=body):
-                found |= {
-                    name,
-                    *(f"{name}.{inner.name}" for inner in body if isinstance(inner, ast.FunctionDef)),
-                }
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                found.add(name)
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                found.add(name)
-    return frozenset(found)
-
-
-@cache
 def names_in_migrations() -> frozenset[str]:
     """Constraints, indexes, triggers and functions of the schema."""
     defined = r"\b(?:CONSTRAINT|CREATE (?:UNIQUE )?INDEX|CREATE TRIGGER|CREATE FUNCTION) (\w+)"
@@ -83,7 +62,7 @@ def exists(name: str) -> bool:
         return name in names_in_migrations()
     if file == "pyproject.toml":
         return inside in import_rules()
-    return (ROOT / file).is_file() and inside in names_in(file)
+    return named.exists(name)
 
 
 def test_there_are_guarantees() -> None:

@@ -192,8 +192,10 @@ def test_demonstration_money_is_filled_up_only_when_it_has_run_low(
     low = player.balance_minor()
     assert low < 100_000
     assert app_house.player(player=name).balance_minor() == 100_000
-    player.open(100)
+    waiting = player.open(100)
     assert app_house.player(player=name).balance_minor() == 100_000
+    # Its cards do not follow from its seed: left open, it would be an obstacle to whoever comes next.
+    assert player.decide(waiting.json()["round_id"], "fold").status_code == 200
     with app_house.connect() as conn:
         given = conn.execute(
             "SELECT t.amount_minor FROM transfer AS t JOIN account AS a ON a.account_id = t.to_account"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
-from functools import cache
 from hashlib import sha256
 from itertools import groupby
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -22,8 +19,8 @@ from casino_brag.rng.generator import RESEED_SECONDS_MAX
 from casino_brag.rng.hmac_drbg import INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, REQUESTS_MAX, HmacDrbg
 from casino_brag.rng.known_answers import CASES
 from casino_brag.rng.module import DIRECTORY, MANIFEST, module_files
+from tests.named import ROOT, exists
 
-ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "rng.md").read_text(encoding="utf-8")
 PLACES = (
     "benchmarks/",
@@ -75,30 +72,6 @@ def clause_tables() -> str:
 def test_the_clauses_are_those_of_the_evidence() -> None:
     _, _, shown = section("## Clauses").partition("### ")
     assert f"### {shown}".split("\n") == f"{clause_tables()}\n".split("\n")
-
-
-@cache
-def names_in(file: str) -> frozenset[str]:
-    """What a Python file defines at its top and in its classes."""
-    found = set()
-    for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body:
-        match node:
-            case ast.FunctionDef(name=name):
-                found.add(name)
-            case ast.ClassDef(name=name, body=body):
-                found |= {
-                    name,
-                    *(f"{name}.{each.name}" for each in body if isinstance(each, ast.FunctionDef)),
-                }
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                found.add(name)
-    return frozenset(found)
-
-
-def exists(name: str) -> bool:
-    """A path from the root of the source, or ``file::name``."""
-    file, inside, defined = name.partition("::")
-    return (ROOT / file).exists() and (not inside or defined in names_in(file))
 
 
 def test_every_file_and_test_that_is_named_exists() -> None:

@@ -82,6 +82,28 @@ def test_the_receipt_of_an_expired_commitment_holds(house: AppHouse, tmp_path: P
     assert problems_of(receipt, commitment=shown["value"]) == []
 
 
+@pytest.mark.parametrize("decided", [False, True], ids=["open", "settled"])
+def test_the_receipt_of_a_voided_round_holds(house: AppHouse, decided: bool) -> None:
+    player = house.operator.player(player="regretted")
+    shown = player.next_commitment()
+    opened = player.open(100, 50, client_seed="mine").json()
+    if decided:
+        player.decide(opened["round_id"], "fold")
+    path, said = (
+        f"/v1/operator/rounds/{opened['round_id']}/void",
+        {"reason": "A test.", "approver": "A tester"},
+    )
+    voided = house.operator.send("POST", path, said, headers={"Idempotency-Key": opened["round_id"]}).json()
+    receipt = player.proof(opened["round_id"]).json()
+    assert receipt["state"] == ("settled" if decided else "voided")
+    assert (receipt["player_cards"], receipt["client_seed"]) == (opened["player_cards"], "mine")
+    assert (receipt["seed"], receipt["deal_index"]) == (
+        voided["proof"]["seed"],
+        voided["proof"]["deal_index"],
+    )
+    assert problems_of(receipt, commitment=shown["value"]) == []
+
+
 def test_the_receipts_of_a_series_are_a_chain_and_each_is_of_its_own_commitment(house: AppHouse) -> None:
     player = house.player()
     shown, receipts = [], []
