@@ -34,14 +34,22 @@ class Code(StrEnum):
     GAME_UNAVAILABLE = "game_unavailable"
     STAKE_OUT_OF_LIMITS = "stake_out_of_limits"
     PAYOUT_LIMIT_EXCEEDED = "payout_limit_exceeded"
+    TOO_SOON = "too_soon"
     RNG_UNAVAILABLE = "rng_unavailable"
     REQUEST_IN_PROGRESS = "request_in_progress"
+    PAYOUT_PENDING = "payout_pending"
     ROUND_OPEN = "round_open"
     COMMITMENT_STALE = "commitment_stale"
     ALREADY_DECIDED = "already_decided"
+    ROUND_VOIDED = "round_voided"
     PROOF_UNAVAILABLE = "proof_unavailable"
     INSUFFICIENT_FUNDS = "insufficient_funds"
+    LIMIT_REACHED = "limit_reached"
+    PLAYER_BLOCKED = "player_blocked"
+    WALLET_REFUSED = "wallet_refused"
+    WALLET_EXTERNAL = "wallet_external"
     BALANCE_LIMIT_EXCEEDED = "balance_limit_exceeded"
+    WALLET_UNAVAILABLE = "wallet_unavailable"
     BUSY = "busy"
     DATABASE_UNAVAILABLE = "database_unavailable"
     INTERNAL_ERROR = "internal_error"
@@ -78,14 +86,22 @@ MEANINGS: Final[Mapping[Code, Meaning]] = {
     Code.GAME_UNAVAILABLE: Meaning(409, "The game is not open"),
     Code.STAKE_OUT_OF_LIMITS: Meaning(422, "A stake is outside the limits"),
     Code.PAYOUT_LIMIT_EXCEEDED: Meaning(422, "The stakes could win more than the game may pay"),
+    Code.TOO_SOON: Meaning(429, "The last round began too short a time ago", True, 5),
     Code.RNG_UNAVAILABLE: Meaning(503, "No cards can be drawn", True, 5),
     Code.REQUEST_IN_PROGRESS: Meaning(409, "Another request is being worked on", True, 1),
+    Code.PAYOUT_PENDING: Meaning(409, "The last round is still being paid", True, 2),
     Code.ROUND_OPEN: Meaning(409, "A round is open already"),
     Code.COMMITMENT_STALE: Meaning(409, "The commitment is not the present one"),
     Code.ALREADY_DECIDED: Meaning(409, "The other decision was taken"),
+    Code.ROUND_VOIDED: Meaning(409, "The round was voided"),
     Code.PROOF_UNAVAILABLE: Meaning(409, "There is no proof of this round yet"),
     Code.INSUFFICIENT_FUNDS: Meaning(409, "The balance does not cover the stake", True),
+    Code.LIMIT_REACHED: Meaning(409, "A limit of the player's does not allow the stake", True),
+    Code.PLAYER_BLOCKED: Meaning(409, "The player may not stake"),
+    Code.WALLET_REFUSED: Meaning(409, "The operator's wallet refused the stake"),
+    Code.WALLET_EXTERNAL: Meaning(409, "The money is in the operator's own wallet"),
     Code.BALANCE_LIMIT_EXCEEDED: Meaning(422, "The balance would become too large"),
+    Code.WALLET_UNAVAILABLE: Meaning(503, "The operator's wallet did not answer", True, 5),
     Code.BUSY: Meaning(503, "The service is busy", True, 1),
     Code.DATABASE_UNAVAILABLE: Meaning(503, "The records cannot be reached", True, 2),
     Code.INTERNAL_ERROR: Meaning(500, "Something went wrong on our side", True),
@@ -96,14 +112,23 @@ class ServiceError(Exception):
     """An operating error with a stable code.
 
     ``detail`` is one sentence for a person and says what to do; it never holds SQL, a card or a secret.
-    ``errors`` maps a field's name to what is wrong with it (used with 422).
+    ``errors`` maps a field's name to what is wrong with it (used with 422).  ``retry_after_seconds`` is given where
+    it is known better than the code's meaning knows it.
     """
 
-    def __init__(self, code: Code, detail: str, *, errors: Mapping[str, list[str]] | None = None) -> None:
+    def __init__(
+        self,
+        code: Code,
+        detail: str,
+        *,
+        errors: Mapping[str, list[str]] | None = None,
+        retry_after_seconds: int | None = None,
+    ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.errors = errors
+        self.retry_after_seconds = retry_after_seconds or MEANINGS[code].retry_after_seconds
 
     @property
     def meaning(self) -> Meaning:

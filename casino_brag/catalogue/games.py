@@ -19,8 +19,9 @@ from casino_brag.game.rules_text import rules_in_words
 from casino_brag.game.settlement import Stakes, maximum_payout_minor
 
 INTERRUPTION_POLICY: Final = (
-    "A round that is interrupted waits for its player, without a limit of time: it is offered again with the same "
-    "cards on every later session, its stakes stay held, and no new round of the game begins before it is decided."
+    "A round that is interrupted waits for its player: it is offered again with the same cards on every later session, "
+    "its stakes stay held, and no new round of the game begins before it is over. How long it waits, and whether it is "
+    "then folded or voided with its stakes returned, the operator discloses with the session."
 )
 
 _OFFERED: Final = """

@@ -6,7 +6,9 @@ import re
 import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Final
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import psycopg
@@ -18,6 +20,7 @@ from casino_brag.db.clock import clock
 from casino_brag.errors import SetUpError
 from casino_brag.ids import uuid7
 from casino_brag.sealing import Sealer
+from casino_brag.wallet.seamless import Wallet
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _URL: Final = re.compile(r"https?://[\x21-\x7e]{1,1000}")
@@ -41,6 +44,7 @@ class SigningOperator:
     operator_id: UUID
     name: str
     launch_url: str | None
+    wallet_url: str | None
     key_id: str
     sealed_secret: bytes = field(repr=False)
     read_at: datetime
@@ -107,7 +111,7 @@ def add_operator(
 
 def rotate_key(conn: psycopg.Connection[Any], sealer: Sealer, name: str, *, actor: str) -> Credentials:
     """Gives an operator a new key beside its newest one; an older one ends.  `SetUpError` for an unknown name."""
-    operator_id = _operator_id(conn, name)
+    operator_id = operator_id_of(conn, name)
     made = Credentials(name, _new_key_id(), _new_secret())
     entry = Entry(
         type=EntryType.OPERATOR_KEY_ROTATED,
@@ -128,7 +132,7 @@ def set_client_seeds(conn: psycopg.Connection[Any], name: str, allowed: bool, *,
 
     `SetUpError` for an unknown name.
     """
-    operator_id = _operator_id(conn, name)
+    operator_id = operator_id_of(conn, name)
     entry = Entry(
         type=EntryType.OPERATOR_CLIENT_SEEDS_CHANGED,
         occurred_at=clock(conn),
@@ -144,7 +148,89 @@ def set_client_seeds(conn: psycopg.Connection[Any], name: str, allowed: bool, *,
     return bool(row[0])
 
 
-def _operator_id(conn: psycopg.Connection[Any], name: str) -> UUID:
+class Funding(StrEnum):
+    """When an operator's wallet is debited for the Play wager."""
+
+    TWO_DEBITS = "two_debits"
+    """When it is played."""
+    RESERVE = "reserve"
+    """At the deal, in one debit with the other wagers; a fold returns it."""
+
+
+def set_wallet(
+    conn: psycopg.Connection[Any], name: str, url: str, funding: Funding | None = None, *, actor: str
+) -> Funding:
+    """Says where an operator's own wallet is, and how it funds the Play wager: as before unless it is said.
+
+    `SetUpError` for an unknown name, for an address that will not do, and where sessions for real money were opened on
+    the built-in wallet.
+    """
+    parts = urlsplit(url) if _URL.fullmatch(url) else None
+    loopback = parts is not None and parts.hostname in ("127.0.0.1", "::1", "localhost")
+    if parts is None or parts.query or parts.fragment or not (parts.scheme == "https" or loopback):
+        raise SetUpError(
+            f"{url!r} is no address of a wallet: write it as https://wallet.example.com/brag, without a query; "
+            "http is for a wallet on this machine"
+        )
+    operator_id = operator_id_of(conn, name)
+    url = url.rstrip("/")
+    before = conn.execute(
+        "SELECT wallet_url, funding FROM operator WHERE operator_id = %s", [operator_id]
+    ).fetchone()
+    assert before is not None
+    funding = funding or Funding(before[1])
+    entry = Entry(
+        type=EntryType.OPERATOR_WALLET_CHANGED,
+        occurred_at=clock(conn),
+        actor=actor,
+        operator_id=operator_id,
+        before={"wallet_url": before[0], "funding": before[1]},
+        after={"wallet_url": url, "funding": funding.value},
+    )
+    changed = conn.execute(
+        "SELECT operator_wallet(%s, %s, %s, %s)", [operator_id, url, funding.value, entry.text()]
+    ).fetchone()
+    if changed != (True,):
+        raise SetUpError(
+            f"Players of {name} have sessions for real money on the built-in wallet. Add another operator instead."
+        )
+    return funding
+
+
+class InterruptionPolicy(StrEnum):
+    """What becomes of a round that nobody decides within its operator's time."""
+
+    FOLD = "fold"
+    """It is folded."""
+    VOID = "void"
+    """It is voided, and its stakes returned."""
+
+
+def set_interruption(
+    conn: psycopg.Connection[Any], name: str, hours: int, policy: InterruptionPolicy, *, actor: str
+) -> None:
+    """Says how long an operator's interrupted rounds wait, and what becomes of them then; `SetUpError` for an unknown
+    name.
+    """
+    operator_id = operator_id_of(conn, name)
+    before = conn.execute(
+        "SELECT interruption_hours, interruption_policy FROM operator WHERE operator_id = %s", [operator_id]
+    ).fetchone()
+    assert before is not None
+    entry = Entry(
+        type=EntryType.OPERATOR_INTERRUPTION_CHANGED,
+        occurred_at=clock(conn),
+        actor=actor,
+        operator_id=operator_id,
+        before={"hours": before[0], "policy": before[1]},
+        after={"hours": hours, "policy": policy.value},
+    )
+    conn.execute(
+        "SELECT operator_interruption(%s, %s, %s, %s)", [operator_id, hours, policy.value, entry.text()]
+    )
+
+
+def operator_id_of(conn: psycopg.Connection[Any], name: str) -> UUID:
     row = conn.execute("SELECT operator_id FROM operator WHERE name = %s", [name]).fetchone()
     if row is None:
         raise SetUpError(f"There is no operator {name!r}. To add it: operator add {name}.")
@@ -156,11 +242,29 @@ def signing_operator(conn: psycopg.Connection[Any], name: str, key_id: str) -> S
     """The operator and live key that a request names; None when there is no such pair."""
     with conn.cursor(row_factory=class_row(SigningOperator)) as cursor:
         return cursor.execute(
-            "SELECT operator_id, name, launch_url, key_id, sealed_secret, now() AS read_at"
+            "SELECT operator_id, name, launch_url, wallet_url, key_id, sealed_secret, now() AS read_at"
             " FROM operator JOIN operator_key USING (operator_id)"
             " WHERE name = %s AND key_id = %s AND retired_at IS NULL",
             [name, key_id],
         ).fetchone()
+
+
+def wallet_of(conn: psycopg.Connection[Any], sealer: Sealer, operator_id: UUID) -> Wallet | None:
+    """The operator's own wallet; None when its players' money is in the built-in one.
+
+    It is signed for with the older live key: the operator has had since the last rotation to install it.
+    """
+    row = conn.execute(
+        "SELECT name, wallet_url, key_id, sealed_secret FROM operator JOIN operator_key USING (operator_id)"
+        " WHERE operator_id = %s AND wallet_url IS NOT NULL AND retired_at IS NULL"
+        " ORDER BY operator_key.added_at LIMIT 1",
+        [operator_id],
+    ).fetchone()
+    if row is None:
+        return None
+    name, url, key_id, sealed = row
+    secret = sealer.open(sealed, context=_context(operator_id, key_id)).decode()
+    return Wallet(operator_id, name, url, key_id, secret)
 
 
 def newest_credentials(conn: psycopg.Connection[Any], sealer: Sealer, name: str) -> Credentials | None:

@@ -13,6 +13,7 @@ from uuid import UUID
 import psycopg
 
 from casino_brag.audit import Entry, EntryType
+from casino_brag.catalogue.jurisdictions import DEFAULT, jurisdiction
 from casino_brag.catalogue.operators import SigningOperator
 from casino_brag.db.records import as_jsonb
 from casino_brag.errors import Code, ServiceError
@@ -43,7 +44,7 @@ class NewSession:
     currency: str
     mode: Mode
     game: str | None = None
-    jurisdiction: str = "none"
+    jurisdiction: str = DEFAULT
     channel: str | None = None
     language: str = "en"
     test: bool = False
@@ -61,7 +62,11 @@ class OpenedSession:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who a token belongs to, read at one instant.  `live` is false when the session expired or was closed."""
+    """Who a token belongs to, read at one instant.  `live` is false when the session expired or was closed.
+
+    `wallet_url` is the wallet of the operator's that holds the player's money; None: the built-in one holds it, and
+    `balance_minor` is what it holds.
+    """
 
     token_hash: bytes = field(repr=False)
     session_id: UUID
@@ -83,12 +88,21 @@ class Caller:
     live: bool
     read_at: datetime
     client_seeds: bool
+    wallet_url: str | None
+    funding: str
+    interruption_hours: int
+    interruption_policy: str
 
     @classmethod
     def from_columns(cls, row: tuple[Any, ...]) -> tuple[Caller | None, tuple[Any, ...]]:
-        """The caller of a row that begins with ``caller.*``, None where there is none, and the rest of the row."""
+        """The caller of a row that begins with ``session_caller.*``, None where there is none; the rest of the row."""
         width = len(cls.__dataclass_fields__)
         return (None if row[0] is None else cls(*row[:width])), row[width:]
+
+    @property
+    def may_bring_client_seeds(self) -> bool:
+        """Whether operator and jurisdiction let the player bring a text of its own into a deal."""
+        return self.client_seeds and jurisdiction(self.jurisdiction).client_seeds
 
     def must_be_live(self) -> None:
         """Raises `session_expired` for a session that ended."""
@@ -175,7 +189,7 @@ def close_session(conn: psycopg.Connection[Any], operator: SigningOperator, sess
 
 def read_caller(conn: psycopg.Connection[Any], token_hash: bytes) -> Caller:
     """Who calls, by the hash of the token; `unauthenticated` when it belongs to nobody."""
-    row = conn.execute("SELECT * FROM player_caller WHERE token_hash = %s", [token_hash]).fetchone()
+    row = conn.execute("SELECT * FROM session_caller WHERE token_hash = %s", [token_hash]).fetchone()
     caller = None if row is None else Caller.from_columns(row)[0]
     if caller is None:
         raise unknown_token()

@@ -9,13 +9,18 @@ from io import TextIOWrapper
 import click
 
 from casino_brag.cli.database import db, migrate
+from casino_brag.cli.games import games
 from casino_brag.cli.integrity import integrity, seals
 from casino_brag.cli.odds import claims, diff, outcomes, par_sheet, rank
 from casino_brag.cli.operators import operator
 from casino_brag.cli.paytables import paytables
+from casino_brag.cli.reconcile import reconcile_command
 from casino_brag.cli.rng import rng
+from casino_brag.cli.sandbox import sandbox_wallet
 from casino_brag.cli.serve import serve
 from casino_brag.cli.simulation import simulate
+from casino_brag.cli.wallet import wallet
+from casino_brag.cli.worker import worker
 from casino_brag.errors import SetUpError
 
 
@@ -25,8 +30,9 @@ def commands() -> None:
     """House-banked 3 Card Brag as a service."""
 
 
+wallet.add_command(reconcile_command)
 for command in (
-    *(serve, migrate, paytables, operator, seals, db),
+    *(serve, worker, migrate, paytables, operator, games, wallet, sandbox_wallet, seals, db),
     *(par_sheet, outcomes, rank, claims, diff, simulate),
     *(rng, integrity),
 ):

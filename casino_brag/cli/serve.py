@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +31,11 @@ from casino_brag.rounds.commitments import offer
 from casino_brag.rounds.house import House
 from casino_brag.sealing import SealBroken, Sealer
 from casino_brag.web.app import create_app
+from casino_brag.web.parents import die_with_parent
 
 DEMO_OPERATOR = "demo"
 DEMO_GAME = "three-card-brag"
+JOBS_STOP_SECONDS = 12
 
 _REMEDY = (
     "Install this version anew and start it again.",
@@ -63,7 +69,15 @@ def serve(host: str, port: int, workers: int | None, directory: Path, data_dir: 
         report_problems(started.published, directory)
         config = read_config(database_url=addresses.app, seal_keys=keys)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        _Server(config, address, workers, _greeting(address, data_dir, started)).run()
+        _Server(
+            config, address, workers, _greeting(address, data_dir, started), _jobs_environment(config)
+        ).run()
+
+
+def _jobs_environment(config: Config) -> Mapping[str, str]:
+    """Where the job worker finds the same database and keys."""
+    keys = (f"{name}:{base64.b64encode(key).decode()}" for name, key in config.seal_keys.items())
+    return {**os.environ, "DATABASE_URL": config.database_url, "CASINO_BRAG_SEAL_KEYS": ",".join(keys)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +183,50 @@ def _must_be_free(host: str, port: int) -> None:
 
 
 class _PatientArbiter(Arbiter):  # type: ignore[misc]
-    """Lets running requests finish on Ctrl-C too; a second Ctrl-C does not wait."""
+    """Lets running requests finish on Ctrl-C too; a second Ctrl-C does not wait.  Keeps a job worker running."""
 
     handle_int = Arbiter.handle_term
+
+    def __init__(self, server: _Server) -> None:
+        super().__init__(server)
+        self._jobs_environment = server.jobs_environment
+        self._jobs: subprocess.Popen[bytes] | None = None
+
+    def manage_workers(self) -> None:
+        """Starts what is missing of the workers, once a second; the job worker is one of them."""
+        super().manage_workers()
+        if self._jobs is None or self._jobs.poll() is not None:
+            self._jobs = subprocess.Popen(
+                [sys.executable, "-m", "casino_brag", "worker"],
+                env=self._jobs_environment,
+                stdin=subprocess.DEVNULL,
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - the master has one thread
+            )
+
+    def stop(self, graceful: bool = True) -> None:
+        """Stops the workers, and the job worker with them."""
+        if self._jobs is not None and self._jobs.poll() is None:
+            self._jobs.terminate()
+        super().stop(graceful)
+        if self._jobs is not None:
+            try:
+                self._jobs.wait(JOBS_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._jobs.kill()  # whatever it was doing is taken up by the next one
 
 
 class _Server(Application):  # type: ignore[misc]
     """gunicorn in this process, configured as in production."""
 
-    def __init__(self, config: Config, bind: str, workers: int | None, greeting: str) -> None:
+    def __init__(
+        self,
+        config: Config,
+        bind: str,
+        workers: int | None,
+        greeting: str,
+        jobs_environment: Mapping[str, str],
+    ) -> None:
+        self.jobs_environment = jobs_environment
         self._config = config
         self._bind = bind
         self._workers = workers

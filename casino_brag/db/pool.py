@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Final, TypeAlias
 
 import psycopg
 from psycopg import errors as pg
@@ -14,6 +14,9 @@ from psycopg.abc import RV, PQGen
 from psycopg_pool import ConnectionPool, PoolTimeout, TooManyRequests
 
 from casino_brag.errors import Code, ServiceError
+
+Connect: TypeAlias = Callable[[], AbstractContextManager[psycopg.Connection[Any]]]
+"""What gives a connection for the length of a block, to whoever must hold none while it waits for somebody else."""
 
 APPLICATION_ROLE: Final = "casino_brag_app"
 CONNECT_SECONDS: Final = 5

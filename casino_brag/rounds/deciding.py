@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 from uuid import UUID
 
 import psycopg
 
-from casino_brag.audit import Entry, EntryType
-from casino_brag.catalogue.paytables import PaytableVersion
 from casino_brag.catalogue.sessions import Caller, unknown_token
-from casino_brag.errors import ServiceError
-from casino_brag.game.cards import PACK
-from casino_brag.game.settlement import Deal, Decision, settle
-from casino_brag.rng import Draw, RngUnavailable, seeds, unrank
-from casino_brag.rounds.commitments import Commitment, Latest, Made, Series, commitment_record, make
+from casino_brag.db.pool import Connect
+from casino_brag.game.settlement import Decision, play_stake_minor
+from casino_brag.rounds.commitments import Latest
+from casino_brag.rounds.funding import Stake, staked
 from casino_brag.rounds.house import House
+from casino_brag.rounds.paying import pay
 from casino_brag.rounds.reading import round_not_found
-from casino_brag.rounds.round import SETTLED, Round, as_its_owner_sees, hand, seal_context, settlement_record
-from casino_brag.sealing import SealBroken
-from casino_brag.wallet.answers import Answer, Known, Request, carry_out, operation
+from casino_brag.rounds.round import AWAITING_DECISION, SETTLED, VOIDED, Round, as_its_owner_sees
+from casino_brag.rounds.settling import Decider, Following, settle_round
+from casino_brag.wallet.answers import Answer, Known, Outcome, Request, carry_out, keep, refusal
+from casino_brag.wallet.transactions import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +46,109 @@ class Seen:
     version_id: UUID | None
     latest: Latest | None
 
+    @property
+    def following(self) -> Following:
+        """What the player's next round can be dealt from."""
+        return Following(self.version_id, self.latest)
 
-def decide(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Answer:
+
+def decide(connect: Connect, house: House, ask: Ask) -> Answer:
     """Takes the decision, settles and pays; the same decision again repeats the first answer.
 
     An ended session decides its open rounds all the same.  Raises `ServiceError`: unauthenticated,
-    idempotency_key_reused, round_not_found, already_decided, insufficient_funds (the round still waits, and a fold
-    costs nothing), game_unavailable (its pinned paytable was altered).
+    idempotency_key_reused, round_not_found, already_decided, round_voided, insufficient_funds (the round still waits,
+    and a fold costs nothing), game_unavailable (the game is disabled, or its pinned paytable was altered); and where
+    the money is in an operator's wallet what `funding.staked` raises.
     """
+    with connect() as conn:
+        (seen,) = read_for_deciding(conn, [ask])
+        if seen is None:
+            raise unknown_token()
+        if (answer := seen.known.answer_to(_bound_request(ask, seen.caller))) is not None:
+            return answer
+        if seen.round is None:
+            raise round_not_found()
+        if seen.round.debited_minor is None:
+            (outcome,) = carry_out(
+                conn, "round_decide", [prepare_decision(conn, house, ask, seen, seen.round)]
+            )
+            if outcome != _UNANSWERED:
+                return outcome.answer_or_refusal()
+            return _answer_kept(conn, house, ask, seen.caller)
+    return _decide_from_wallet(connect, house, ask, seen, seen.round)
+
+
+_UNANSWERED: Final = Outcome("replayed", None)
+"""The decision was taken before, and nobody has been told yet."""
+
+
+def _decide_from_wallet(connect: Connect, house: House, ask: Ask, seen: Seen, opened: Round) -> Answer:
+    """Decides a round whose stakes the operator's wallet was debited for; the wallet is asked to pay it at once."""
+    caller = seen.caller
+    if opened.state == VOIDED:
+        raise refusal("round_voided")
+    if opened.state == SETTLED and opened.decision != ask.decision:
+        raise refusal("already_decided")
+
+    def settled(conn: psycopg.Connection[Any]) -> tuple[Outcome, Transaction]:
+        (now_seen,) = read_for_deciding(conn, [ask])
+        assert now_seen is not None
+        assert now_seen.round is not None
+        ready = settle_round(
+            conn, house, now_seen.round, ask.decision, Decider.of(caller), now_seen.following
+        )
+        credit = ready.credit(caller.player)
+        (outcome,) = carry_out(conn, "round_decide", [ready.op(None, credit, held=True)])
+        if outcome.name not in ("settled", "replayed"):
+            raise refusal(outcome.name)
+        return outcome, credit
+
+    def played(conn: psycopg.Connection[Any], _: int) -> tuple[Outcome, Transaction]:
+        outcome, credit = settled(conn)
+        assert outcome.name == "settled", (
+            "while the debit of the Play was unfinished nobody else could decide"
+        )
+        return outcome, credit
+
+    missing_minor = 0
+    with connect() as conn:
+        version = house.shelf.version(conn, opened.paytable_version_id)
+        if opened.state == AWAITING_DECISION and ask.decision is Decision.PLAY:
+            needed_minor = (
+                opened.ante_minor
+                + opened.pair_bonus_minor
+                + play_stake_minor(version.paytable, opened.stakes)
+            )
+            missing_minor = needed_minor - opened.held_minor
+    if missing_minor > 0:
+        stake = Stake(opened.round_id, opened.game, {"play": missing_minor}, decided=True)
+        outcome, credit = staked(connect, house, caller, stake, played)
+    else:
+        with connect() as conn:
+            outcome, credit = settled(conn)
+    if outcome.answer is not None:
+        return outcome.answer
+    balance_minor = None if outcome == _UNANSWERED else pay(connect, house, credit)
+    with connect() as conn:
+        return _answer_kept(conn, house, ask, caller, balance_minor)
+
+
+def _answer_kept(
+    conn: psycopg.Connection[Any], house: House, ask: Ask, caller: Caller, balance_minor: int | None = None
+) -> Answer:
+    """Answers a decision that was taken, as the round stands now, and keeps the answer unless one is kept already."""
     (seen,) = read_for_deciding(conn, [ask])
-    if seen is None:
-        raise unknown_token()
-    if (answer := seen.known.answer_to(_bound_request(ask, seen.caller))) is not None:
-        return answer
-    if seen.round is None:
-        raise round_not_found()
-    (outcome,) = carry_out(conn, "round_decide", [prepare_decision(conn, house, ask, seen, seen.round)])
-    return outcome.answer_or_refusal()
+    assert seen is not None
+    assert seen.round is not None
+    version = house.shelf.version(conn, seen.round.paytable_version_id)
+    offered = (
+        None if seen.latest is None or seen.latest.over or seen.latest.in_play else seen.latest.commitment
+    )
+    document = as_its_owner_sees(seen.round, version) | {
+        "next_commitment": None if offered is None else offered.named(),
+        "balance_minor": caller.balance_minor if caller.wallet_url is None else balance_minor,
+    }
+    return keep(conn, "decide", seen.round.round_id, caller, _bound_request(ask, caller), document)
 
 
 def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list[Seen | None]:
@@ -73,13 +158,13 @@ def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> lis
         SELECT caller.*, known.fingerprint, known.status, known.body, game.active_version_id, latest.*, r.*
         FROM unnest(%s::bytea[], %s::text[], %s::uuid[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, round_id, item)
-        LEFT JOIN player_caller AS caller USING (token_hash)
+        LEFT JOIN session_caller AS caller USING (token_hash)
         -- LIMIT keeps this a look-up by the whole key; flattened, it would read all answers of the player.
         LEFT JOIN LATERAL (
             SELECT * FROM answer WHERE (answer.operator_id, answer.player_id, answer.idempotency_key)
                 = (caller.operator_id, caller.player_id, ask.idempotency_key) LIMIT 1
         ) AS known ON true
-        LEFT JOIN committed_round AS r ON r.round_id = ask.round_id
+        LEFT JOIN round_record AS r ON r.round_id = ask.round_id
             AND (r.player_id, r.mode) = (caller.player_id, caller.mode)
         LEFT JOIN game ON game.game = r.game AND game.state = 'enabled'
         LEFT JOIN LATERAL latest_commitment(r.player_id, r.game, r.mode) AS latest ON true
@@ -103,137 +188,11 @@ def _seen(row: tuple[Any, ...]) -> Seen | None:
 def prepare_decision(
     conn: psycopg.Connection[Any], house: House, ask: Ask, seen: Seen, opened: Round
 ) -> Mapping[str, Any]:
-    """Opens the sealed deal, settles, and puts everything that will be written into one operation.
-
-    All of it comes from what is stored: a round is finished without random numbers too, and then without a
-    commitment of the next one.
-    """
-    caller = seen.caller
-    version = house.shelf.version(conn, opened.paytable_version_id)
-    unsealed = unseal(house, opened, version)
-    settlement = settle(
-        version.paytable,
-        opened.stakes,
-        Deal(player=opened.player_hand, dealer=hand(unsealed.dealer_cards)),
-        ask.decision,
-    )
-    settled = replace(
-        opened,
-        state=SETTLED,
-        decision=ask.decision.value,
-        play_minor=settlement.total_staked_minor - opened.ante_minor - opened.pair_bonus_minor,
-        dealer_cards=unsealed.dealer_cards,
-        result=settlement.result.value,
-        settlement=settlement_record(settlement),
-        total_staked_minor=settlement.total_staked_minor,
-        total_payout_minor=settlement.total_payout_minor,
-        settled_at=caller.read_at,
-        seed=unsealed.seed,
-    )
-    made = _next(conn, house, seen, opened)
-    offered = made.commitment if made is not None else _offered_already(seen, opened)
-    return operation(
-        settled.columns()
-        | {"next": None if made is None else made.row, "next_audit": None if made is None else made.audit},
-        _bound_request(ask, caller),
-        status=200,
-        document=as_its_owner_sees(settled, version)
-        | {"next_commitment": None if offered is None else offered.named()},
-        audit=_entry(settled, version, caller, unsealed.draw).text(),
-    )
-
-
-def _next(conn: psycopg.Connection[Any], house: House, seen: Seen, opened: Round) -> Made | None:
-    """The commitment of the player's next round; None where the game is closed or no random numbers can be had."""
-    if seen.version_id is None or _offered_already(seen, opened) is not None:
-        return None
-    try:
-        version = house.shelf.version(conn, seen.version_id)
-    except ServiceError:
-        return None  # the rules that are offered now were altered; this round's own are sound
-    house.upkeep.attend(conn, house.generator)
-    try:
-        series = Series(opened.operator_id, opened.player_id, opened.mode, version, seen.latest)
-        return make(house, series, seen.caller.read_at)
-    except RngUnavailable:
-        house.upkeep.attend(conn, house.generator)
-        return None
-
-
-def _offered_already(seen: Seen, opened: Round) -> Commitment | None:
-    # A round from before there were commitments is settled beside one that was made since.
-    latest = seen.latest
-    if latest is None or latest.over or latest.commitment.round_id == opened.round_id:
-        return None
-    return latest.commitment
+    """Everything that a decision about a round of the built-in wallet will write, as one operation."""
+    ready = settle_round(conn, house, opened, ask.decision, Decider.of(seen.caller), seen.following)
+    return ready.op(_bound_request(ask, seen.caller))
 
 
 def _bound_request(ask: Ask, caller: Caller) -> Request:
     # Demonstration and real play do not meet, in stored answers neither.
     return ask.request.within(caller.mode)
-
-
-@dataclass(frozen=True, slots=True)
-class Unsealed:
-    """What was hidden while a round was open; `seed` is None for one from before there were commitments."""
-
-    draw: Draw
-    dealer_cards: list[str]
-    seed: bytes | None
-
-
-def unseal(house: House, round_: Round, version: PaytableVersion) -> Unsealed:
-    """The deal that was sealed when the round was opened, and the seed that it came from.
-
-    Raises `SealBroken` when the sealed deal was altered, is not the one whose player's cards were shown, or is not
-    the one that the round's seed gives.
-    """
-    context = seal_context(round_.round_id, round_.paytable_version_id)
-    index = int(house.sealer.open(round_.sealed_deal, context=context))
-    dealt = [str(PACK[number]) for number in unrank(index)]
-    if dealt[:3] != round_.player_cards:
-        raise SealBroken(f"the deal of round {round_.round_id} is not the one that was shown")
-    if round_.commitment is None:
-        return Unsealed(Draw(index, 0), dealt[3:], None)
-    seed = round_.commitment.open_seed(house.sealer)
-    draw = seeds.deal(seed, round_.round_id, version.digest, round_.client_seed)
-    if draw.index != index:
-        raise SealBroken(f"the deal of round {round_.round_id} is not the one that was committed to")
-    return Unsealed(draw, dealt[3:], seed)
-
-
-def _entry(round_: Round, version: PaytableVersion, caller: Caller, draw: Draw) -> Entry:
-    assert round_.settlement is not None
-    return Entry(
-        type=EntryType.ROUND_SETTLED,
-        occurred_at=caller.read_at,
-        actor=f"player:{caller.player_id}",
-        operator_id=round_.operator_id,
-        player_id=round_.player_id,
-        session_id=caller.session_id,
-        round_id=round_.round_id,
-        payload={
-            "paytable_version": version.version,
-            "paytable_digest": version.digest,
-            "decision": round_.decision,
-            "deal_index": draw.index,
-            "discards": draw.discards,
-            "player_cards": round_.player_cards,
-            "dealer_cards": round_.dealer_cards,
-            "result": round_.result,
-            "wagers": round_.settlement["wagers"],
-            "total_staked_minor": round_.total_staked_minor,
-            "total_payout_minor": round_.total_payout_minor,
-        }
-        | _revealed(round_, version),
-    )
-
-
-def _revealed(round_: Round, version: PaytableVersion) -> dict[str, Any]:
-    if round_.commitment is None or round_.seed is None:
-        return {}
-    return commitment_record(round_.commitment, game=round_.game, rules_digest=version.digest) | {
-        "seed": round_.seed.hex(),
-        "client_seeds": round_.client_seed_policy,
-        "client_seed": round_.client_seed,
-    }

@@ -1,4 +1,4 @@
-"""What dealing needs beside a connection: the published paytables, the seal, the random numbers and their upkeep."""
+"""What rounds need beside a connection: paytables, the seal, random numbers and their upkeep, operators' wallets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from casino_brag.catalogue.paytables import Shelf
+from casino_brag.catalogue.signing import signature
 from casino_brag.rng import Generator, RngUnavailable
 from casino_brag.rounds.upkeep import Upkeep
 from casino_brag.sealing import Sealer
+from casino_brag.wallet.seamless import Wallets
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,21 @@ class House:
     sealer: Sealer
     generator: Generator
     upkeep: Upkeep = field(default_factory=Upkeep)
+    wallets: Wallets = field(default_factory=lambda: Wallets(signature))
 
     @classmethod
-    def with_keys(cls, seal_keys: Mapping[str, bytes]) -> House:
-        """The house of a process.  One whose generator fails its tests deals nothing, and still finishes rounds."""
-        house = cls(Shelf(), Sealer(seal_keys), Generator())
+    def with_keys(cls, seal_keys: Mapping[str, bytes], *, threads: int = 8) -> House:
+        """The house of a process.  One whose generator fails its tests deals nothing, and still finishes rounds.
+
+        Of its `threads` one operator's wallet may hold half, and all wallets together all but two.
+        """
+        wallets = Wallets(signature, calls_max=max(1, threads // 2), calls_max_in_all=max(1, threads - 2))
+        house = cls(Shelf(), Sealer(seal_keys), Generator(), wallets=wallets)
         with suppress(RngUnavailable):  # it is latched, on record, and answered to whoever wants a round
             house.generator.start()
         return house
+
+    @classmethod
+    def without_dealing(cls, seal_keys: Mapping[str, bytes]) -> House:
+        """The house of a process that finishes rounds and never deals: its generator is not started."""
+        return cls(Shelf(), Sealer(seal_keys), Generator())

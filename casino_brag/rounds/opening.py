@@ -5,27 +5,32 @@ Both are set-based: lists in, an item out for each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
 import psycopg
 
 from casino_brag.audit import Entry, EntryType
+from casino_brag.catalogue.jurisdictions import jurisdiction
 from casino_brag.catalogue.paytables import PaytableVersion
 from casino_brag.catalogue.sessions import Caller, unknown_token
+from casino_brag.db.pool import Connect
 from casino_brag.errors import Code, ServiceError
 from casino_brag.game.cards import PACK
 from casino_brag.game.paytable import Refusal, StakeRefused
 from casino_brag.game.rules import MINOR_MAX
-from casino_brag.game.settlement import Stakes, maximum_payout_minor
+from casino_brag.game.settlement import Stakes, maximum_payout_minor, play_stake_minor
 from casino_brag.rng import MODULE_DIGEST, Draw, RngUnavailable, seeds
 from casino_brag.rounds.commitments import Latest, Series, renew
+from casino_brag.rounds.funding import Stake, staked
 from casino_brag.rounds.house import House
 from casino_brag.rounds.reading import must_name_the_sessions_game
 from casino_brag.rounds.round import AWAITING_DECISION, Round, as_its_owner_sees, seal_context, sealed_form
-from casino_brag.wallet.answers import Answer, Known, Request, carry_out, operation, refusal
+from casino_brag.wallet.answers import Answer, Known, Outcome, Request, carry_out, operation, refusal
 
 ATTEMPTS_MAX: Final = 4
 """How often a round is prepared, where its game's paytable or its commitment changed between reading and writing."""
@@ -48,41 +53,106 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the first round trip read for one request; `game_state` and `version_id` are the game's, if it exists."""
+    """What the first round trip read for one request; `game_state` and `version_id` are the game's, if it exists.
+
+    `closed` says whether the game was closed for the operator; `last_start` is when the player's last round began.
+    """
 
     caller: Caller
     known: Known
     game: str | None
     game_state: str | None
     version_id: UUID | None
+    closed: str | None
+    last_start: datetime | None
     latest: Latest | None
 
 
-def open_round(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Answer:
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A round that could be dealt: what it is for, under which rules, and everything that will be written."""
+
+    ask: Ask
+    seen: Seen
+    version: PaytableVersion
+    latest: Latest
+    op: Mapping[str, Any]
+
+
+def open_round(connect: Connect, house: House, ask: Ask) -> Answer:
     """Takes the stakes, deals and answers; or repeats the first answer to the same request.
 
     Raises `ServiceError`: unauthenticated, idempotency_key_reused, session_expired, invalid, game_unavailable,
-    stake_out_of_limits, payout_limit_exceeded, rng_unavailable, round_open, commitment_stale,
-    insufficient_funds, balance_limit_exceeded, busy.  None of them takes a stake.
+    stake_out_of_limits, payout_limit_exceeded, too_soon, rng_unavailable, round_open, commitment_stale,
+    insufficient_funds, balance_limit_exceeded, busy; and where the money is in an operator's wallet what
+    `funding.staked` raises.  None of them takes a stake.
     """
-    house.upkeep.attend(conn, house.generator)
-    for _ in range(ATTEMPTS_MAX):
-        (seen,) = read_for_opening(conn, [ask])
-        if seen is None:
-            raise unknown_token()
-        if (answer := seen.known.answer_to(_bound_request(ask, seen))) is not None:
-            return answer
-        version = _acceptable(conn, house, ask, seen)
-        _must_have_random_numbers(conn, house)
-        if seen.latest is not None and seen.latest.in_play:
-            raise refusal("round_open")
-        if seen.latest is None or not seen.latest.serves(version.version_id):
-            _renew(conn, house, seen, version)
-            continue
-        (outcome,) = carry_out(conn, "round_open", [prepare_opening(house, ask, seen, version, seen.latest)])
-        if outcome.name not in ("paytable_changed", "commitment_changed"):
-            return outcome.answer_or_refusal()
-    raise ServiceError(
+    with connect() as conn:
+        house.upkeep.attend(conn, house.generator)
+        for _ in range(ATTEMPTS_MAX):
+            prepared = _prepare(conn, house, ask)
+            if isinstance(prepared, Answer):
+                return prepared
+            if prepared is None:
+                continue
+            if prepared.seen.caller.wallet_url is not None:
+                break
+            (outcome,) = carry_out(conn, "round_open", [prepared.op])
+            if outcome.name not in _CHANGED:
+                return outcome.answer_or_refusal()
+        else:
+            raise _busy()
+    return _open_from_wallet(connect, house, prepared)
+
+
+_CHANGED: Final = ("paytable_changed", "commitment_changed")
+
+
+def _prepare(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Prepared | Answer | None:
+    """What will be written, or the answer that was given before; None when a commitment had to be made first."""
+    (seen,) = read_for_opening(conn, [ask])
+    if seen is None:
+        raise unknown_token()
+    if (answer := seen.known.answer_to(_bound_request(ask, seen))) is not None:
+        return answer
+    version = _acceptable(conn, house, ask, seen)
+    _must_have_random_numbers(conn, house)
+    if seen.latest is not None and seen.latest.in_play:
+        raise refusal("round_open")
+    if seen.latest is None or not seen.latest.serves(version.version_id):
+        _renew(conn, house, seen, version)
+        return None
+    op = prepare_opening(house, ask, seen, version, seen.latest)
+    return Prepared(ask, seen, version, seen.latest, op)
+
+
+def _open_from_wallet(connect: Connect, house: House, prepared: Prepared) -> Answer:
+    """Opens a round whose stakes the operator's wallet is debited for."""
+    caller, stakes = prepared.seen.caller, prepared.ask.stakes
+    amounts = {"ante": stakes.ante_minor, "pair_bonus": stakes.pair_bonus_minor}
+    if caller.funding == "reserve":
+        amounts = {"ante": sum(amounts.values()) + play_stake_minor(prepared.version.paytable, stakes)}
+    stake = Stake(
+        prepared.latest.commitment.round_id,
+        prepared.version.game,
+        {wager: amount_minor for wager, amount_minor in amounts.items() if amount_minor},
+        decided=False,
+    )
+
+    def deal(conn: psycopg.Connection[Any], balance_minor: int) -> Outcome:
+        op = {**prepared.op, "shown_balance_minor": balance_minor}
+        (outcome,) = carry_out(conn, "round_open", [op])
+        if outcome.name in (*_CHANGED, "replayed"):  # sent again it is answered, or dealt as things are then
+            raise refusal("request_in_progress")
+        if outcome.name != "opened":
+            raise refusal(outcome.name)
+        return outcome
+
+    return staked(connect, house, caller, stake, deal).answer_or_refusal()
+
+
+def _busy() -> ServiceError:
+    return ServiceError(
         Code.BUSY, "The game's paytable or the commitment is being changed. Send the same request again."
     )
 
@@ -92,10 +162,12 @@ def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list
     rows = conn.execute(
         """
         SELECT caller.*, known.fingerprint, known.status, known.body,
-            coalesce(ask.game, caller.session_game), game.state, game.active_version_id, latest.*
+            coalesce(ask.game, caller.session_game), game.state, game.active_version_id,
+            closure_of(caller.operator_id, game.game, game.active_version_id),
+            (SELECT max(r.opened_at) FROM round AS r WHERE r.player_id = caller.player_id), latest.*
         FROM unnest(%s::bytea[], %s::text[], %s::text[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, game, item)
-        LEFT JOIN player_caller AS caller USING (token_hash)
+        LEFT JOIN session_caller AS caller USING (token_hash)
         -- LIMIT keeps this a look-up by the whole key; flattened, it would read all answers of the player.
         LEFT JOIN LATERAL (
             SELECT * FROM answer WHERE (answer.operator_id, answer.player_id, answer.idempotency_key)
@@ -114,9 +186,9 @@ def _seen(row: tuple[Any, ...]) -> Seen | None:
     caller, row = Caller.from_columns(row)
     if caller is None:
         return None
-    known, (game, game_state, version_id) = Known(*row[:3]), row[3:6]
-    latest, _ = Latest.from_columns(row[6:])
-    return Seen(caller, known, game, game_state, version_id, latest)
+    known, (game, game_state, version_id, closed, last_start) = Known(*row[:3]), row[3:8]
+    latest, _ = Latest.from_columns(row[8:])
+    return Seen(caller, known, game, game_state, version_id, closed, last_start, latest)
 
 
 def prepare_opening(
@@ -148,12 +220,16 @@ def prepare_opening(
         payout_max_minor=maximum_payout_minor(version.paytable, ask.stakes),
         player_cards=dealt[:3],
         sealed_deal=house.sealer.seal(sealed_form(draw.index), context=context),
-        client_seeds=caller.client_seeds,
+        client_seeds=caller.may_bring_client_seeds,
         client_seed=ask.client_seed,
         commitment=commitment,
     )
     return operation(
-        round_.columns() | {"balance_max_minor": MINOR_MAX},
+        round_.columns()
+        | {
+            "balance_max_minor": MINOR_MAX,
+            "seconds_between_starts": jurisdiction(caller.jurisdiction).seconds_between_starts,
+        },
         _bound_request(ask, seen),
         status=201,
         document=as_its_owner_sees(round_, version),
@@ -169,15 +245,29 @@ def _bound_request(ask: Ask, seen: Seen) -> Request:
 def _acceptable(conn: psycopg.Connection[Any], house: House, ask: Ask, seen: Seen) -> PaytableVersion:
     """The paytable version that the request can be dealt under, after all that can be judged before drawing."""
     must_name_the_sessions_game(seen.caller, seen.game)
-    if ask.client_seed is not None and not seen.caller.client_seeds:
-        off = "The operator has switched client seeds off: leave it out."
+    if ask.client_seed is not None and not seen.caller.may_bring_client_seeds:
+        off = "Client seeds are switched off for this session: leave it out."
         raise ServiceError(Code.INVALID, off, errors={"client_seed": [off]})
     seen.caller.must_be_live()
-    if seen.game_state != "enabled" or seen.version_id is None:
+    if seen.game_state != "enabled" or seen.version_id is None or seen.closed is not None:
         raise refusal("game_unavailable")
     version = house.shelf.version(conn, seen.version_id)
+    _check_jurisdiction(version, seen, ask.stakes)
     _check_stakes(version, seen.caller.currency, ask.stakes)
     return version
+
+
+def _check_jurisdiction(version: PaytableVersion, seen: Seen, stakes: Stakes) -> None:
+    rules, caller = jurisdiction(seen.caller.jurisdiction), seen.caller
+    if (problem := rules.floor_problem(version.figures)) is not None:
+        raise ServiceError(Code.GAME_UNAVAILABLE, problem)
+    total_minor = stakes.ante_minor + stakes.pair_bonus_minor + play_stake_minor(version.paytable, stakes)
+    if (problem := rules.stake_problem(caller.currency, total_minor)) is not None:
+        raise ServiceError(Code.STAKE_OUT_OF_LIMITS, problem, errors={"ante_minor": [problem]})
+    if seen.last_start is not None:
+        wait = seen.last_start + timedelta(seconds=rules.seconds_between_starts) - caller.read_at
+        if wait > timedelta(0):
+            raise refusal("too_soon", retry_after_seconds=math.ceil(wait.total_seconds()))
 
 
 def _check_stakes(version: PaytableVersion, currency: str, stakes: Stakes) -> None:

@@ -16,6 +16,7 @@ from casino_brag.rounds.reading import round_not_found
 
 _STATES: Final[Mapping[str, str]] = {
     EntryType.ROUND_SETTLED: "settled",
+    EntryType.ROUND_VOIDED: "voided",
     EntryType.COMMITMENT_EXPIRED: "expired",
 }
 _DEALT: Final = ("client_seed", "client_seeds", "deal_index", "discards", "player_cards", "dealer_cards")

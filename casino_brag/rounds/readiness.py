@@ -10,9 +10,9 @@ from casino_brag.db.migrations import shipped_migrations, verify
 from casino_brag.errors import SetUpError
 from casino_brag.rng import RngUnavailable
 from casino_brag.rounds.commitments import Commitment
-from casino_brag.rounds.deciding import unseal
 from casino_brag.rounds.house import House
 from casino_brag.rounds.round import Round
+from casino_brag.rounds.settling import unseal
 from casino_brag.sealing import SealBroken
 
 
@@ -52,7 +52,7 @@ def _silent_numbers(conn: psycopg.Connection[Any], house: House) -> list[str]:
 def _opens_seals(conn: psycopg.Connection[Any], house: House) -> bool:
     """Whether the keys open the newest open round, and the newest commitment that waits."""
     playing = conn.execute(
-        "SELECT * FROM committed_round WHERE state = 'awaiting_decision' ORDER BY round_id DESC LIMIT 1"
+        "SELECT * FROM round_record WHERE state = 'awaiting_decision' ORDER BY round_id DESC LIMIT 1"
     ).fetchone()
     waiting = conn.execute(
         "SELECT round_id, number, previous, value, rng_digest, sealed_seed FROM commitment"

@@ -32,7 +32,7 @@ def read_round(
     """
     caller = read_caller(conn, token_hash)
     row = conn.execute(
-        "SELECT * FROM committed_round WHERE round_id = %s AND player_id = %s AND mode = %s",
+        "SELECT * FROM round_record WHERE round_id = %s AND player_id = %s AND mode = %s",
         [round_id, caller.player_id, caller.mode],
     ).fetchone()
     if row is None:
@@ -47,7 +47,7 @@ def list_rounds(
     caller = read_caller(conn, token_hash)
     caller.must_be_live()
     rows = conn.execute(
-        "SELECT * FROM committed_round WHERE player_id = %s AND account_id = %s AND (%s::uuid IS NULL OR"
+        "SELECT * FROM round_record WHERE player_id = %s AND account_id = %s AND (%s::uuid IS NULL OR"
         " (opened_at, round_id) < (SELECT opened_at, round_id FROM round WHERE (round_id, player_id) = (%s, %s)))"
         " ORDER BY opened_at DESC, round_id DESC LIMIT %s",
         [caller.player_id, caller.account_id, after, after, caller.player_id, limit + 1],
@@ -107,7 +107,7 @@ def must_name_the_sessions_game(caller: Caller, game: str | None) -> str:
 def open_rounds(conn: psycopg.Connection[Any], house: House, caller: Caller) -> list[dict[str, Any]]:
     """The rounds of the session's mode and game that wait for a decision, on whatever session they began."""
     rows = conn.execute(
-        "SELECT * FROM committed_round WHERE player_id = %s AND mode = %s AND state = 'awaiting_decision'"
+        "SELECT * FROM round_record WHERE player_id = %s AND mode = %s AND state = 'awaiting_decision'"
         " AND (%s::text IS NULL OR game = %s) ORDER BY round_id",
         [caller.player_id, caller.mode, caller.session_game, caller.session_game],
     ).fetchall()
@@ -115,10 +115,19 @@ def open_rounds(conn: psycopg.Connection[Any], house: House, caller: Caller) -> 
 
 
 def net_position_minor(conn: psycopg.Connection[Any], caller: Caller) -> int:
-    """What the session has won, less what it has lost, over its settled rounds."""
+    """What the session has won, less what it has lost, over its rounds that are over.
+
+    Of a voided round that was settled before, what was lost and returned counts as nothing.
+    """
     row = conn.execute(
-        "SELECT coalesce(sum(total_payout_minor - total_staked_minor), 0)::bigint FROM round"
-        " WHERE session_id = %s AND state = 'settled'",
+        """
+        SELECT coalesce(sum(CASE r.state
+            WHEN 'settled' THEN r.total_payout_minor - r.total_staked_minor
+            ELSE coalesce(r.total_payout_minor - r.total_staked_minor + v.refund_minor, 0) + v.compensation_minor
+        END), 0)::bigint
+        FROM round AS r LEFT JOIN voided_round AS v USING (round_id)
+        WHERE r.session_id = %s AND r.state IN ('settled', 'voided')
+        """,
         [caller.session_id],
     ).fetchone()
     assert row is not None

@@ -13,16 +13,32 @@ from casino_brag.db.clock import rfc3339
 from casino_brag.game.cards import Card
 from casino_brag.game.hands import Hand
 from casino_brag.game.settlement import Decision, Settlement, Stakes, play_stake_minor
-from casino_brag.rng import rank
+from casino_brag.rng import rank, seeds
 from casino_brag.rounds.commitments import Commitment
 
 AWAITING_DECISION: Final = "awaiting_decision"
+DECIDING: Final = "deciding"
 SETTLED: Final = "settled"
+VOIDED: Final = "voided"
+
+_BESIDE: Final = (
+    "voided_at",
+    "void_reason",
+    "refund_minor",
+    "compensation_minor",
+    "debited_minor",
+    "debit_unfinished",
+    "credit_unfinished",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A row of the table ``round``.  Amounts are minor units of `currency`; cards are in the order dealt."""
+    """A row of the table ``round``, and what stands beside it in other tables.
+
+    Amounts are minor units of `currency`; cards are in the order dealt.  `debited_minor` is what the operator's wallet
+    was debited for it, None where the money is in the built-in one.
+    """
 
     round_id: UUID
     session_id: UUID
@@ -53,26 +69,53 @@ class Round:
     client_seed: str | None = None
     commitment: Commitment | None = None
     seed: bytes | None = field(default=None, repr=False)
+    voided_at: datetime | None = None
+    void_reason: str | None = None
+    refund_minor: int | None = None
+    compensation_minor: int | None = None
+    debited_minor: int | None = None
+    debit_unfinished: bool = False
+    credit_unfinished: bool = False
 
     @classmethod
     def from_columns(cls, row: Sequence[Any]) -> Round:
-        """The round of a ``committed_round.*``.  Columns that a later version adds stand last and are not read.
+        """The round of a ``round_record.*``.  Columns that a later version adds stand last and are not read.
 
         A round that was dealt before there were commitments has none.
         """
-        names = [name for name in cls.__dataclass_fields__ if name not in ("commitment", "seed")]
-        of_round, (number, previous, value, rng_digest, sealed_seed, seed) = (
+        names = [name for name in cls.__dataclass_fields__ if name not in ("commitment", "seed", *_BESIDE)]
+        of_round, (number, previous, value, rng_digest, sealed_seed, seed), beside = (
             row[: len(names)],
             row[len(names) :][:6],
+            row[len(names) + 6 :][: len(_BESIDE)],
         )
         commitment = None
         if number is not None:
             commitment = Commitment(row[0], number, previous, value, rng_digest, sealed_seed)
-        return cls(**dict(zip(names, of_round, strict=True)), commitment=commitment, seed=seed)
+        known = dict(zip(names, of_round, strict=True)) | dict(zip(_BESIDE, beside, strict=True))
+        return cls(**known, commitment=commitment, seed=seed)
 
     def columns(self) -> dict[str, Any]:
         """The row of the table, and what is revealed with it."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "commitment"}
+        left_out = ("commitment", *_BESIDE)
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
+
+    @property
+    def seen_state(self) -> str:
+        """The state as others see it: while a wallet is asked for the Play wager, the round is being decided."""
+        return DECIDING if self.state == AWAITING_DECISION and self.debit_unfinished else self.state
+
+    @property
+    def payout_state(self) -> str:
+        """Whether what the round pays has reached the player's wallet."""
+        return "pending" if self.credit_unfinished else "paid"
+
+    @property
+    def held_minor(self) -> int:
+        """What the player has committed to the round before it is decided; a Play held in advance included."""
+        return (
+            self.debited_minor if self.debited_minor is not None else self.ante_minor + self.pair_bonus_minor
+        )
 
     @property
     def stakes(self) -> Stakes:
@@ -110,13 +153,13 @@ def hand(cards: list[str]) -> Hand:
     return Hand.of(first, second, third)
 
 
-def settlement_record(settlement: Settlement) -> dict[str, Any]:
-    """What is kept of a settlement beside the round's own columns."""
+def settlement_record(settlement: Settlement, *, celebrate: bool) -> dict[str, Any]:
+    """What is kept of a settlement beside the round's own columns; `celebrate` by the jurisdiction's rule."""
     return {
         "player_category": settlement.player_category.value,
         "dealer_category": settlement.dealer_category.value,
         "dealer_qualified": settlement.dealer_qualified,
-        "celebrate": settlement.celebrate,
+        "celebrate": celebrate,
         "wagers": [
             {
                 "spot": wager.spot.value,
@@ -135,7 +178,7 @@ def as_its_owner_sees(round_: Round, version: PaytableVersion) -> dict[str, Any]
         "round_id": str(round_.round_id),
         "game": round_.game,
         "paytable": {"version": version.version, "digest": version.digest},
-        "state": round_.state,
+        "state": round_.seen_state,
         "opened_at": rfc3339(round_.opened_at),
         "currency": round_.currency,
         "player_cards": round_.player_cards,
@@ -143,6 +186,8 @@ def as_its_owner_sees(round_: Round, version: PaytableVersion) -> dict[str, Any]
         "commitment": None if round_.commitment is None else round_.commitment.named(),
         "client_seed": round_.client_seed,
     }
+    if round_.state == VOIDED:
+        return seen | _voided(round_, version)
     if round_.state != SETTLED:
         return seen | {"wagers": _opening_wagers(round_), "decisions": _decisions(round_, version)}
     assert round_.settlement is not None
@@ -161,24 +206,37 @@ def as_its_owner_sees(round_: Round, version: PaytableVersion) -> dict[str, Any]
         "total_payout_minor": round_.total_payout_minor,
         "net_minor": round_.total_payout_minor - round_.total_staked_minor,
         "celebrate": round_.settlement["celebrate"],
-        "payout_state": "paid",
-        "proof": _proof(round_),
+        "payout_state": round_.payout_state,
+        "proof": _proof(round_, version),
     }
 
 
-def deal_index(round_: Round) -> int:
-    """The index of a settled round's deal."""
-    assert round_.dealer_cards is not None
+def _voided(round_: Round, version: PaytableVersion) -> dict[str, Any]:
+    assert round_.voided_at is not None
+    return {
+        "voided_at": rfc3339(round_.voided_at),
+        "void_reason": round_.void_reason,
+        "refund_minor": round_.refund_minor,
+        "compensation_minor": round_.compensation_minor,
+        "wagers": _opening_wagers(round_) if round_.settlement is None else round_.settlement["wagers"],
+        "payout_state": round_.payout_state,
+        "proof": _proof(round_, version),
+    }
+
+
+def _deal_index(round_: Round, version: PaytableVersion, seed: bytes) -> int:
+    if round_.dealer_cards is None:  # voided before it was settled
+        return seeds.deal(seed, round_.round_id, version.digest, round_.client_seed).index
     first, *rest = (Card.parse(text).index for text in round_.player_cards + round_.dealer_cards)
     return rank((first, *rest))
 
 
-def _proof(round_: Round) -> dict[str, Any] | None:
+def _proof(round_: Round, version: PaytableVersion) -> dict[str, Any] | None:
     if round_.seed is None:
         return None
     return {
         "seed": round_.seed.hex(),
-        "deal_index": deal_index(round_),
+        "deal_index": _deal_index(round_, version, round_.seed),
         "href": f"/v1/rounds/{round_.round_id}/proof",
     }
 

@@ -20,9 +20,10 @@ def sealed_by_key(conn: psycopg.Connection[Any]) -> list[tuple[str, str, int]]:
     rows: list[tuple[str, str, int]] = conn.execute(
         r"""
         SELECT kind, split_part(encode(sealed, 'escape'), '\000', 1) AS key_id, count(*) FROM (
-            SELECT 'open rounds' AS kind, sealed_deal AS sealed FROM round WHERE state <> 'settled'
+            SELECT 'open rounds' AS kind, sealed_deal AS sealed FROM round WHERE state = 'awaiting_decision'
             UNION ALL SELECT 'commitments', sealed_seed FROM commitment WHERE ended_at IS NULL
             UNION ALL SELECT 'operators'' secrets', sealed_secret FROM operator_key WHERE retired_at IS NULL
+            UNION ALL SELECT 'webhooks'' secrets', sealed_secret FROM webhook_endpoint
         ) AS everything GROUP BY kind, key_id ORDER BY kind, key_id
         """
     ).fetchall()

@@ -6,7 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, LiteralString
+from typing import Any, Final, LiteralString, Protocol
+from uuid import UUID
 
 import psycopg
 import rfc8785
@@ -14,6 +15,18 @@ from psycopg import sql
 
 from casino_brag.db.records import as_jsonb
 from casino_brag.errors import Code, ServiceError
+
+
+class Owner(Protocol):
+    """Whose answers are kept: a player of an operator's."""
+
+    @property
+    def operator_id(self) -> UUID:
+        """The operator."""
+
+    @property
+    def player_id(self) -> UUID:
+        """The player."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +79,18 @@ class Known:
         return Answer(self.status, self.body, replayed=True)
 
 
+def known_answer(
+    conn: psycopg.Connection[Any], operator_id: UUID, player_id: UUID, request: Request
+) -> Answer | None:
+    """The answer that is stored under a request's key; None for a new one.  `ServiceError` idempotency_key_reused."""
+    row = conn.execute(
+        "SELECT fingerprint, status, body FROM answer"
+        " WHERE operator_id = %s AND player_id = %s AND idempotency_key = %s",
+        [operator_id, player_id, request.key],
+    ).fetchone()
+    return None if row is None else Known(*row).answer_to(request)
+
+
 def body_around_balance(document: Mapping[str, Any]) -> tuple[str, str]:
     """The text of a JSON object up to the value of a last member ``balance_minor``, and the text after it.
 
@@ -74,22 +99,32 @@ def body_around_balance(document: Mapping[str, Any]) -> tuple[str, str]:
     >>> body_around_balance({"state": "settled"})
     ('{"state":"settled","balance_minor":', '}')
     """
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    text = body_of(document)
     return text[:-1] + ("," if document else "") + '"balance_minor":', "}"
 
 
+def body_of(document: Mapping[str, Any]) -> str:
+    """The text of an answer whose balance is known, as it would be were it put in by the database."""
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
 def operation(
-    record: Mapping[str, Any], request: Request, *, status: int, document: Mapping[str, Any], audit: str
+    record: Mapping[str, Any],
+    request: Request | None,
+    *,
+    status: int,
+    document: Mapping[str, Any],
+    audit: str,
 ) -> dict[str, Any]:
     """What a set-based function is given for one item: the record, the answer to keep, the entry to log.
 
-    `document` is the answer without its balance, `audit` an entry's text.
+    `document` is the answer without its balance, `audit` an entry's text.  Without a request no answer is kept.
     """
     head, tail = body_around_balance(document)
     return {
         **record,
-        "idempotency_key": request.key,
-        "fingerprint": request.fingerprint,
+        "idempotency_key": None if request is None else request.key,
+        "fingerprint": None if request is None else request.fingerprint,
         "status": status,
         "body_head": head,
         "body_tail": tail,
@@ -111,6 +146,32 @@ _REFUSALS: Final[Mapping[str, tuple[Code, str]]] = {
         "The session has ended. A round that is open can still be decided; for a new one, open a session.",
     ),
     "game_unavailable": (Code.GAME_UNAVAILABLE, "The game takes no new rounds at present."),
+    "game_disabled": (
+        Code.GAME_UNAVAILABLE,
+        "The game is disabled. The round waits as it is, with its stakes, until the game is enabled or it is voided.",
+    ),
+    "too_soon": (Code.TOO_SOON, "Too little time has passed since the player's last round began."),
+    "payout_pending": (
+        Code.PAYOUT_PENDING,
+        "The operator's wallet has not confirmed the last round's payout. Send the same request again a little later.",
+    ),
+    "round_voided": (
+        Code.ROUND_VOIDED,
+        "The round was voided and its stakes returned. Read the round to see it.",
+    ),
+    "limit_reached": (
+        Code.LIMIT_REACHED,
+        "A limit set for the player does not allow this stake. Nothing was taken.",
+    ),
+    "player_blocked": (
+        Code.PLAYER_BLOCKED,
+        "The operator does not let this player stake. Nothing was taken.",
+    ),
+    "wallet_refused": (Code.WALLET_REFUSED, "The operator's wallet refused the stake. Nothing was taken."),
+    "wallet_unavailable": (
+        Code.WALLET_UNAVAILABLE,
+        "The operator's wallet did not answer. What it may have taken is being returned. Send the same request again.",
+    ),
     "round_open": (Code.ROUND_OPEN, "A round of this game waits for a decision. Decide it first."),
     "commitment_stale": (
         Code.COMMITMENT_STALE,
@@ -131,10 +192,10 @@ _REFUSALS: Final[Mapping[str, tuple[Code, str]]] = {
 }
 
 
-def refusal(outcome: str) -> ServiceError:
+def refusal(outcome: str, *, retry_after_seconds: int | None = None) -> ServiceError:
     """The error that an outcome of the database's functions stands for; KeyError for one that is none."""
     code, detail = _REFUSALS[outcome]
-    return ServiceError(code, detail)
+    return ServiceError(code, detail, retry_after_seconds=retry_after_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +226,30 @@ def carry_out(
         Outcome(name, None if body is None else Answer(status, body, replayed=name == "replayed"))
         for name, status, body in rows
     ]
+
+
+def keep(
+    conn: psycopg.Connection[Any],
+    kind: str,
+    cause_id: UUID,
+    owner: Owner,
+    request: Request,
+    document: Mapping[str, Any],
+) -> Answer:
+    """Keeps the answer to something that was carried out before its answer was known; the first one kept counts."""
+    row = conn.execute(
+        "SELECT status, body FROM answer_keep(%s, %s, %s, %s, %s, %s, 200::smallint, %s)",
+        [
+            owner.operator_id,
+            owner.player_id,
+            request.key,
+            request.fingerprint,
+            kind,
+            cause_id,
+            body_of(document),
+        ],
+    ).fetchone()
+    if row is None:
+        raise refusal("idempotency_key_reused")
+    status, kept = row
+    return Answer(status, kept, replayed=False)

@@ -13,7 +13,7 @@ from psycopg.rows import class_row
 
 from casino_brag.audit import Entry, EntryType
 from casino_brag.ids import uuid7
-from casino_brag.wallet.answers import Answer, Known, Request, carry_out, operation
+from casino_brag.wallet.answers import Answer, Request, carry_out, known_answer, operation
 
 DEPOSITS_MAX_MINOR: Final = 2**52
 """A deposit may fill an account up to this, so that winnings still fit into a JSON number."""
@@ -67,12 +67,7 @@ def move(
     Raises `ServiceError`: insufficient_funds, balance_limit_exceeded, idempotency_key_reused.
     """
     account = player_account(conn, operator_id, player, currency, "real")
-    known = conn.execute(
-        "SELECT fingerprint, status, body FROM answer"
-        " WHERE operator_id = %s AND player_id = %s AND idempotency_key = %s",
-        [operator_id, account.player_id, request.key],
-    ).fetchone()
-    if known is not None and (stored := Known(*known).answer_to(request)) is not None:
+    if (stored := known_answer(conn, operator_id, account.player_id, request)) is not None:
         return stored
 
     movement_id = uuid7()

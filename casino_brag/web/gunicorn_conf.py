@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 
 from casino_brag.config import read_server_settings
-
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
+from casino_brag.web.parents import die_with_parent
 
 _settings = read_server_settings()
 
@@ -35,5 +32,4 @@ def post_worker_init(worker: object) -> None:
     Ctrl-C, which a terminal sends to every process, is left to the master, who lets running requests finish.  A
     worker whose master was killed gets a SIGTERM from the kernel, or it would keep the port from the next one.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    die_with_parent()

@@ -18,16 +18,24 @@ from psycopg import errors as pg
 from psycopg.rows import dict_row
 
 from casino_brag.audit import Entry, EntryType
-from casino_brag.catalogue.operators import rotate_key, set_client_seeds
+from casino_brag.catalogue.operators import (
+    InterruptionPolicy,
+    rotate_key,
+    set_client_seeds,
+    set_interruption,
+)
 from casino_brag.catalogue.paytables import publish_directory
+from casino_brag.catalogue.webhooks import LIFE, deliver, remove_endpoint, rotate_secret, set_endpoint
 from casino_brag.config import shipped
 from casino_brag.db.clock import clock
 from casino_brag.db.embedded import Role
 from casino_brag.rng import State, generator
 from casino_brag.rounds import integrity, upkeep
+from casino_brag.rounds.paying import attend
 from casino_brag.rounds.seals import renew_commitments
 from tests.books import broken_laws
 from tests.inprocess import AppHouse, app_house_in
+from tests.model_wallet import ModelWallets, nothing, unanswered, wallet_in
 from tests.running import Operator, Player, code_of
 
 APPEND_ONLY = {
@@ -87,10 +95,43 @@ class Witness:
         assert self.operator.withdraw(name, 1_000).status_code == 201
         answer = self.operator.open_session(player=name, mode="real").json()
         self.player = Player(house.base, answer["token"])
+        self._wallets_closures_and_webhooks()
         self.settled = self.player.decide(self.player.open(100, 50).json()["round_id"], "play").json()
         self.waiting = self.player.open(100).json()
         ended = f"/v1/operator/sessions/{answer['session_id']}"
         assert self.operator.send("DELETE", ended).status_code == 204
+
+    def _wallets_closures_and_webhooks(self) -> None:
+        """Whatever befalls money at an operator's wallet, voids, games that are closed, and who is told of it."""
+        house, wallet = self.house, ModelWallets(funds_minor=350)
+        with wallet_in(house, wallet) as operator, house.connect() as conn:
+            set_interruption(conn, operator.name, 24, InterruptionPolicy.FOLD, actor="system:tests")
+            set_endpoint(conn, house.sealer, operator.name, "http://127.0.0.1:1/", actor="system:tests")
+            rotate_secret(conn, house.sealer, operator.name, actor="system:tests")
+            # Nobody has listened for three days.
+            conn.execute(
+                "INSERT INTO webhook_message (message_id, operator_id, type, body, made_at)"
+                " SELECT e.entry_id, o.operator_id, 'rtp.alert', '{}', now() - %s FROM operator AS o, audit_entry AS e"
+                " WHERE o.name = %s AND e.type = 'operator.added' LIMIT 1",
+                [LIFE, operator.name],
+            )
+            deliver(house.service.database.connection, house.sealer)
+            player = operator.player(mode="real")
+            assert code_of(player.open(5_000)) == "insufficient_funds"
+            wallet.after = unanswered("debit")
+            assert code_of(player.open(100)) == "wallet_unavailable"
+            wallet.after = nothing
+            attend(house.service.database.connection, house.service.house)
+            voided = player.played("fold")["round_id"]
+            said = {"reason": "A test.", "approver": "A tester"}
+            named = {"Idempotency-Key": "k"}
+            path = f"/v1/operator/rounds/{voided}/void"
+            assert operator.send("POST", path, said, headers=named).status_code == 200
+            attend(house.service.database.connection, house.service.house)
+            for change in ("drain", "disable", "enable"):
+                path = f"/v1/operator/games/three-card-brag/{change}"
+                assert operator.send("POST", path, {"reason": "A test."}).status_code == 200
+            remove_endpoint(conn, operator.name, actor="system:tests")
 
     def _keys_and_rules_and_numbers(self, directory: Path, patched: pytest.MonkeyPatch) -> None:
         """Whatever befalls commitments, the random number module and the program's files."""

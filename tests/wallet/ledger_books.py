@@ -159,6 +159,7 @@ class Books:
             "player_cards": ["As", "Kd", "2c"],
             "sealed_deal": b"sealed",
             "client_seeds": True,
+            "seconds_between_starts": 0,
             "client_seed": None,
         }
 

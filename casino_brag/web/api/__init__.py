@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from flask import Flask
 
-from casino_brag.web.api import cors, docs, games, health, operator, player
+from casino_brag.web.api import closures, cors, docs, games, health, operator, player, reports
 from casino_brag.web.api.problems import ProblemApi
 
 
@@ -42,7 +42,7 @@ def register(app: Flask) -> None:
     del api.spec.components.schemas[
         "PaginationMetadata"
     ]  # flask-smorest's own, for headers that are not ours
-    for blueprint in (games.blueprint, player.blueprint, operator.blueprint, health.blueprint):
-        api.register_blueprint(blueprint)
+    for room in (games, player, operator, closures, reports, health):
+        api.register_blueprint(room.blueprint)
     app.register_blueprint(docs.blueprint_for(api))
     cors.allow(app)

@@ -11,6 +11,9 @@ from marshmallow.validate import Length, OneOf, Range, Regexp
 from casino_brag.game.rules import MINOR_MAX
 from casino_brag.wallet.currency import exponent
 
+_NO_TEXT = r"\x00-\x1f\x7f\ud800-\udfff"
+"""Control characters, and halves of surrogate pairs, which are no characters."""
+
 
 class Whole(Regexp):
     """A pattern that the whole text has to match, written so that every reader of JSON Schema understands it."""
@@ -64,6 +67,20 @@ def printable(most: int, **kwargs: Any) -> ma.fields.String:
         validate=[
             Length(1, most, error=f"Give 1 to {most} characters."),
             Whole(r"^[\x21-\x7e]+$", error="Use visible ASCII characters only."),
+        ],
+        **kwargs,
+    )
+
+
+def written(most: int, **kwargs: Any) -> ma.fields.String:
+    """A text for people: 1 to `most` characters on one line, with something to see at both ends."""
+    return ma.fields.String(
+        validate=[
+            Length(1, most, error=f"Give 1 to {most} characters."),
+            Whole(
+                rf"^[^\s{_NO_TEXT}](?:[^{_NO_TEXT}]*[^\s{_NO_TEXT}])?$",
+                error="Write one line, without blanks at its ends.",
+            ),
         ],
         **kwargs,
     )

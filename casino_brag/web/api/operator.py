@@ -9,16 +9,20 @@ import marshmallow as ma
 from flask import Response, request
 from marshmallow import fields
 
+from casino_brag.catalogue.jurisdictions import DEFAULT, names
+from casino_brag.catalogue.operators import SigningOperator
 from casino_brag.catalogue.sessions import Mode, NewSession, close_session, hash_of, open_session
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
 from casino_brag.rounds.commitments import offer
+from casino_brag.rounds.voiding import Voiding, VoidPolicy, answer_void
 from casino_brag.wallet.answers import Request
 from casino_brag.wallet.builtin import Direction, balance_minor, move
 from casino_brag.wallet.currency import exponent
-from casino_brag.web.api.fields import Whole, amount_minor, currency, one_of, printable
+from casino_brag.web.api.fields import Whole, amount_minor, currency, one_of, printable, written
 from casino_brag.web.api.idempotency import IDEMPOTENCY_KEY, answered, idempotency_key
 from casino_brag.web.api.problems import StrictBlueprint
+from casino_brag.web.api.schemas import RoundSchema
 from casino_brag.web.api.signed import HEADERS, signing_caller
 from casino_brag.web.service import service
 
@@ -56,7 +60,7 @@ class SessionRequest(ma.Schema):
     currency = currency()
     mode = one_of(*Mode, required=True)
     game = printable(64, metadata={"description": "Restricts the session to it."})
-    jurisdiction = one_of("none", load_default="none")
+    jurisdiction = one_of(*names(), load_default=DEFAULT)
     channel = printable(32)
     language = fields.String(
         load_default="en",
@@ -115,6 +119,24 @@ class BalanceSchema(ma.Schema):
     balance_minor = fields.Integer(required=True)
 
 
+class VoidRequest(ma.Schema):
+    """Why a round is voided, who approved it, and what its player gets."""
+
+    reason = written(500, required=True)
+    approver = written(
+        100,
+        required=True,
+        metadata={"description": "Whoever approved it at the operator; not who asks for it."},
+    )
+    policy = one_of(
+        *VoidPolicy,
+        load_default=VoidPolicy.REFUND.value,
+        metadata={
+            "description": "`refund`: the stakes. `better`: the stakes, and what the better decision would have won."
+        },
+    )
+
+
 @blueprint.route("/sessions", methods=["POST"], parameters=HEADERS)
 @blueprint.doc(security=_SIGNED)
 @blueprint.arguments(SessionRequest)
@@ -152,7 +174,7 @@ def delete_session(session_id: UUID) -> None:
 @blueprint.doc(security=_SIGNED)
 @blueprint.arguments(MovementRequest)
 @blueprint.response(201, MovementSchema)
-@blueprint.problems(*_MOVING, Code.BALANCE_LIMIT_EXCEEDED)
+@blueprint.problems(*_MOVING, Code.WALLET_EXTERNAL, Code.BALANCE_LIMIT_EXCEEDED)
 def post_deposit(body: dict[str, Any], player: str) -> Response:
     """Put money into a player's account."""
     return _move(Direction.DEPOSIT, body, player)
@@ -162,7 +184,7 @@ def post_deposit(body: dict[str, Any], player: str) -> Response:
 @blueprint.doc(security=_SIGNED)
 @blueprint.arguments(MovementRequest)
 @blueprint.response(201, MovementSchema)
-@blueprint.problems(*_MOVING, Code.INSUFFICIENT_FUNDS)
+@blueprint.problems(*_MOVING, Code.WALLET_EXTERNAL, Code.INSUFFICIENT_FUNDS)
 def post_withdrawal(body: dict[str, Any], player: str) -> Response:
     """Take money out of a player's account."""
     return _move(Direction.WITHDRAWAL, body, player)
@@ -172,12 +194,13 @@ def post_withdrawal(body: dict[str, Any], player: str) -> Response:
 @blueprint.doc(security=_SIGNED)
 @blueprint.arguments(BalanceQuery, location="query")
 @blueprint.response(200, BalanceSchema)
-@blueprint.problems(Code.INVALID, *_PROBLEMS)
+@blueprint.problems(Code.INVALID, *_PROBLEMS, Code.WALLET_EXTERNAL)
 def get_balance(query: dict[str, Any], player: str) -> dict[str, Any]:
     """What a player's account holds."""
     _check_name(player)
     with service().database.connection() as conn:
         operator = signing_caller(conn)
+        _must_have_the_built_in_wallet(operator)
         held = balance_minor(conn, operator.operator_id, player, query["currency"])
     return {
         "player": player,
@@ -187,11 +210,33 @@ def get_balance(query: dict[str, Any], player: str) -> dict[str, Any]:
     }
 
 
+@blueprint.route("/rounds/<uuid:round_id>/void", methods=["POST"], parameters=[IDEMPOTENCY_KEY, *HEADERS])
+@blueprint.doc(security=_SIGNED)
+@blueprint.arguments(VoidRequest)
+@blueprint.response(200, RoundSchema)
+@blueprint.problems(*_MOVING, Code.ROUND_NOT_FOUND, Code.GAME_UNAVAILABLE)
+def post_void(body: dict[str, Any], round_id: UUID) -> Response:
+    """Void a round: its stakes go back, or what was lost if it is settled.  Again: the first answer."""
+    wanted = Request.of(idempotency_key(), "POST", request.path, body)
+    with service().database.connection() as conn:
+        operator = signing_caller(conn)
+        voiding = Voiding(
+            reason=body["reason"],
+            actor=f"operator:{operator.name}",
+            approver=body["approver"],
+            policy=VoidPolicy(body["policy"]),
+            at=operator.read_at,
+        )
+        answer = answer_void(conn, service().house, operator.operator_id, round_id, voiding, wanted)
+    return answered(answer)
+
+
 def _move(direction: Direction, body: dict[str, Any], player: str) -> Response:
     _check_name(player)
     wanted = Request.of(idempotency_key(), "POST", request.path, body)
     with service().database.connection() as conn:
         operator = signing_caller(conn)
+        _must_have_the_built_in_wallet(operator)
         answer = move(
             conn,
             wanted,
@@ -204,6 +249,14 @@ def _move(direction: Direction, body: dict[str, Any], player: str) -> Response:
             now=operator.read_at,
         )
     return answered(answer)
+
+
+def _must_have_the_built_in_wallet(operator: SigningOperator) -> None:
+    if operator.wallet_url is not None:
+        raise ServiceError(
+            Code.WALLET_EXTERNAL,
+            "Your players' money is in your own wallet, which is debited and credited as they play.",
+        )
 
 
 def _check_name(player: str) -> None:

@@ -9,12 +9,14 @@ from uuid import UUID
 from flask import Response, request
 
 from casino_brag.catalogue.games import limits_in
+from casino_brag.catalogue.jurisdictions import jurisdiction
 from casino_brag.catalogue.sessions import hash_of, read_caller
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
 from casino_brag.game.settlement import Decision, Stakes
 from casino_brag.rounds import deciding, opening
 from casino_brag.rounds.commitments import offered
+from casino_brag.rounds.funding import wallet_balance_minor
 from casino_brag.rounds.proving import proof
 from casino_brag.rounds.reading import (
     Page,
@@ -59,6 +61,10 @@ _MOVING: Final = (
     Code.IDEMPOTENCY_KEY_REUSED,
     Code.REQUEST_IN_PROGRESS,
     Code.INSUFFICIENT_FUNDS,
+    Code.LIMIT_REACHED,
+    Code.PLAYER_BLOCKED,
+    Code.WALLET_REFUSED,
+    Code.WALLET_UNAVAILABLE,
     Code.GAME_UNAVAILABLE,
     Code.BUSY,
     Code.DATABASE_UNAVAILABLE,
@@ -80,22 +86,27 @@ def session() -> dict[str, Any]:
         limits = limits_in(conn, house.shelf, caller.currency, caller.session_game)
         net_minor = net_position_minor(conn, caller)
         commitments = offered(conn, house, caller)
+    balance_minor: int | None = caller.balance_minor
+    if caller.wallet_url is not None:
+        balance_minor = wallet_balance_minor(service().database.connection, house, caller)
     return {
         "session_id": caller.session_id,
         "player": caller.player,
         "mode": caller.mode,
         "currency": caller.currency,
         "exponent": exponent(caller.currency),
-        "balance_minor": caller.balance_minor,
+        "balance_minor": balance_minor,
         "game": caller.session_game,
         "limits": limits,
         "jurisdiction": caller.jurisdiction,
+        "jurisdiction_flags": jurisdiction(caller.jurisdiction).flags(),
+        "interruption": {"hours": caller.interruption_hours, "policy": caller.interruption_policy},
         "language": caller.language,
         "return_url": caller.return_url,
         "net_position_minor": net_minor,
         "elapsed_seconds": int((caller.read_at - caller.session_opened_at).total_seconds()),
         "open_round": waiting[0] if waiting else None,
-        "client_seeds": caller.client_seeds,
+        "client_seeds": caller.may_bring_client_seeds,
         "next_commitment": commitments.get(caller.session_game or ""),
         "next_commitments": commitments,
         "expires_at": rfc3339(caller.expires_at),
@@ -111,7 +122,9 @@ def session() -> dict[str, Any]:
     Code.SESSION_EXPIRED,
     Code.STAKE_OUT_OF_LIMITS,
     Code.PAYOUT_LIMIT_EXCEEDED,
+    Code.TOO_SOON,
     Code.RNG_UNAVAILABLE,
+    Code.PAYOUT_PENDING,
     Code.ROUND_OPEN,
     Code.COMMITMENT_STALE,
     Code.BALANCE_LIMIT_EXCEEDED,
@@ -127,15 +140,14 @@ def open_round(body: dict[str, Any]) -> Response:
         client_seed=body.get("client_seed"),
         commitment=body.get("commitment"),
     )
-    with service().database.connection() as conn:
-        return answered(opening.open_round(conn, service().house, ask))
+    return answered(opening.open_round(service().database.connection, service().house, ask))
 
 
 @blueprint.route("/rounds/<uuid:round_id>/decision", methods=["POST"])
 @blueprint.doc(security=_SESSION, parameters=[IDEMPOTENCY_KEY])
 @blueprint.arguments(DecisionRequest)
 @blueprint.response(200, RoundSchema)
-@blueprint.problems(*_MOVING, Code.ROUND_NOT_FOUND, Code.ALREADY_DECIDED)
+@blueprint.problems(*_MOVING, Code.ROUND_NOT_FOUND, Code.ALREADY_DECIDED, Code.ROUND_VOIDED)
 def decide(body: dict[str, Any], round_id: UUID) -> Response:
     """Play, staking the Play wager, or fold; the round is settled and paid."""
     wanted = Request.of(idempotency_key(), "POST", f"/v1/rounds/{round_id}/decision", body)
@@ -145,8 +157,7 @@ def decide(body: dict[str, Any], round_id: UUID) -> Response:
         round_id=round_id,
         decision=Decision(body["decision"]),
     )
-    with service().database.connection() as conn:
-        return answered(deciding.decide(conn, service().house, ask))
+    return answered(deciding.decide(service().database.connection, service().house, ask))
 
 
 @blueprint.route("/rounds/<uuid:round_id>")

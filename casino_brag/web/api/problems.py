@@ -71,8 +71,8 @@ def problem(error: ServiceError) -> Response:
     meaning = error.meaning
     g.problem = error.code.value
     response = Response(problem_text(error), status=meaning.status, content_type=MEDIA_TYPE)
-    if meaning.retry_after_seconds is not None:
-        response.headers["Retry-After"] = str(meaning.retry_after_seconds)
+    if error.retry_after_seconds is not None:
+        response.headers["Retry-After"] = str(error.retry_after_seconds)
     if meaning.status == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

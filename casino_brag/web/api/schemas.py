@@ -5,6 +5,8 @@ from __future__ import annotations
 import marshmallow as ma
 from marshmallow import fields
 
+from casino_brag.catalogue.jurisdictions import Celebration
+from casino_brag.catalogue.operators import InterruptionPolicy
 from casino_brag.game.hands import Category
 from casino_brag.game.settlement import Decision, Reason, Result, Spot
 from casino_brag.web.api.fields import Whole, amount_minor, one_of, printable
@@ -142,7 +144,17 @@ class RoundSchema(ma.Schema):
     total_payout_minor = fields.Integer()
     net_minor = fields.Integer()
     celebrate = fields.Boolean(metadata={"description": "Whether more came back than was staked."})
-    payout_state = one_of("paid", "pending")
+    voided_at = fields.String(metadata={"format": "date-time"})
+    void_reason = fields.String()
+    refund_minor = fields.Integer(metadata={"description": "What a void returned to the player."})
+    compensation_minor = fields.Integer(
+        metadata={"description": "What the better decision would have won, where the void pays that too."}
+    )
+    payout_state = one_of(
+        "paid",
+        "pending",
+        metadata={"description": "Whether what the round pays has reached the player's wallet."},
+    )
     proof = fields.Nested(RevealedSchema, allow_none=True)
     next_commitment = fields.Nested(
         CommitmentSchema,
@@ -152,7 +164,13 @@ class RoundSchema(ma.Schema):
             "Null where the game is closed or no random numbers can be had."
         },
     )
-    balance_minor = fields.Integer(metadata={"description": "After this request; in answers to POST only."})
+    balance_minor = fields.Integer(
+        allow_none=True,
+        metadata={
+            "description": "After this request; in answers to a player's POST only. "
+            "Null while the operator's wallet does not tell it."
+        },
+    )
 
 
 class RoundPageSchema(ma.Schema):
@@ -218,6 +236,39 @@ class LimitsSchema(ma.Schema):
     )
 
 
+class JurisdictionFlagsSchema(ma.Schema):
+    """What a jurisdiction asks of a front-end.  The server sees to the seconds between starts and to the stakes."""
+
+    title = fields.String(required=True)
+    seconds_between_starts = fields.Integer(required=True)
+    celebration = one_of(*Celebration, required=True)
+    autoplay = fields.Boolean(
+        required=True, metadata={"description": "Whether rounds may be started by themselves."}
+    )
+    skip = fields.Boolean(
+        required=True, metadata={"description": "Whether a faster way to the result may be offered."}
+    )
+    net_position = fields.Boolean(required=True, metadata={"description": "Whether it has to be in sight."})
+    elapsed_time = fields.Boolean(required=True, metadata={"description": "Whether it has to be in sight."})
+    reality_check_minutes = fields.Integer(required=True, allow_none=True)
+    history_days = fields.Integer(required=True, allow_none=True)
+    history_on_request_days = fields.Integer(required=True, allow_none=True)
+    stake_max_minor = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        required=True,
+        metadata={"description": "The most that a round may stake in all, by currency."},
+    )
+    client_seeds = fields.Boolean(required=True)
+
+
+class InterruptionSchema(ma.Schema):
+    """How long a round waits for its player, and what becomes of it then."""
+
+    hours = fields.Integer(required=True)
+    policy = one_of(*InterruptionPolicy, required=True)
+
+
 class SessionSchema(ma.Schema):
     """Where the player stands."""
 
@@ -226,10 +277,16 @@ class SessionSchema(ma.Schema):
     mode = one_of("real", "demo", required=True)
     currency = fields.String(required=True)
     exponent = fields.Integer(required=True, metadata={"description": "Decimals of the currency's amounts."})
-    balance_minor = fields.Integer(required=True)
+    balance_minor = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata={"description": "Null while the operator's wallet does not tell it."},
+    )
     game = fields.String(required=True, allow_none=True)
     limits = fields.Dict(keys=fields.String(), values=fields.Nested(LimitsSchema), required=True)
     jurisdiction = fields.String(required=True)
+    jurisdiction_flags = fields.Nested(JurisdictionFlagsSchema, required=True)
+    interruption = fields.Nested(InterruptionSchema, required=True)
     language = fields.String(required=True)
     return_url = fields.String(
         required=True,

@@ -1,0 +1,290 @@
+"""What an operator's back end reads of its rounds: each in full, and reports, as JSON or as CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+from flask import Response
+
+from casino_brag.catalogue.operators import SigningOperator
+from casino_brag.db.clock import rfc3339
+from casino_brag.errors import Code, ServiceError
+from casino_brag.game.settlement import Spot
+from casino_brag.rounds.recall import Filter, list_operator_rounds, read_operator_round
+from casino_brag.rounds.reports import (
+    Period,
+    alterations,
+    game_performance,
+    interrupted,
+    interrupted_totals,
+    period_start,
+)
+from casino_brag.web.api.problems import StrictBlueprint
+from casino_brag.web.api.report_schemas import (
+    AlterationSchema,
+    AlterationsQuery,
+    AlterationsReportSchema,
+    InterruptedQuery,
+    InterruptedReportSchema,
+    InterruptedSchema,
+    OperatorRoundPageSchema,
+    OperatorRoundQuery,
+    OperatorRoundSchema,
+    PerformanceQuery,
+    PerformanceReportSchema,
+)
+from casino_brag.web.api.signed import HEADERS, signing_caller
+from casino_brag.web.api.tables import NO_ACTIVITY, ROWS_MAX, pages, table, wants_csv
+from casino_brag.web.service import service
+
+blueprint = StrictBlueprint(
+    "reports",
+    "reports",
+    url_prefix="/v1/operator",
+    description="An operator's rounds in full, and its reports.",
+)
+
+LIMIT: Final = 50
+
+_SIGNED: Final[list[dict[str, list[str]]]] = [{"signature": []}]
+_PROBLEMS: Final = (
+    Code.UNAUTHENTICATED,
+    Code.SIGNATURE_INVALID,
+    Code.NONCE_REUSED,
+    Code.REQUEST_IN_PROGRESS,
+    Code.BUSY,
+    Code.DATABASE_UNAVAILABLE,
+)
+_CSV: Final = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
+
+Read = Callable[[psycopg.Connection[Any], Any, int], list[dict[str, Any]]]
+
+
+@blueprint.route("/rounds", parameters=HEADERS)
+@blueprint.doc(security=_SIGNED, responses=_CSV)
+@blueprint.arguments(OperatorRoundQuery, location="query")
+@blueprint.response(200, OperatorRoundPageSchema)
+@blueprint.problems(Code.INVALID, *_PROBLEMS)
+def get_rounds(query: dict[str, Any]) -> Response | dict[str, Any]:
+    """Your rounds in full, newest first."""
+    names = ("player", "state", "game", "since", "until", "mode", "test")
+    wanted = Filter(**{name: query[name] for name in names if name in query})
+    with service().database.connection() as conn:
+        operator_id = signing_caller(conn).operator_id
+
+    def read(conn: psycopg.Connection[Any], after: Any, limit: int) -> list[dict[str, Any]]:
+        return list_operator_rounds(conn, operator_id, wanted, after=after, limit=limit)
+
+    if wants_csv(query.get("format")):
+        return _table("rounds", _ROUND_COLUMNS, read, "round_id", query, _flat_round, stating=False)
+    return _page(read, "round_id", query)
+
+
+@blueprint.route("/rounds/<uuid:round_id>", parameters=HEADERS)
+@blueprint.doc(security=_SIGNED)
+@blueprint.response(200, OperatorRoundSchema)
+@blueprint.problems(*_PROBLEMS, Code.ROUND_NOT_FOUND)
+def get_round(round_id: UUID) -> dict[str, Any]:
+    """One of your rounds in full, whatever its mode."""
+    with service().database.connection() as conn:
+        found = read_operator_round(conn, signing_caller(conn).operator_id, round_id)
+    if found is None:
+        raise ServiceError(
+            Code.ROUND_NOT_FOUND,
+            "You have no round of this id. See GET /v1/operator/rounds for those you have.",
+        )
+    return found
+
+
+@blueprint.route("/reports/game-performance", parameters=HEADERS)
+@blueprint.doc(security=_SIGNED, responses=_CSV)
+@blueprint.arguments(PerformanceQuery, location="query")
+@blueprint.response(200, PerformanceReportSchema)
+@blueprint.problems(Code.INVALID, *_PROBLEMS)
+def get_game_performance(query: dict[str, Any]) -> Response | dict[str, Any]:
+    """What each version of each game took and paid."""
+    with service().database.connection() as conn:
+        operator = signing_caller(conn)
+        since, until = _time_of(conn, operator, query)
+        items = game_performance(conn, operator.operator_id, since, until)
+    if wants_csv(query.get("format")):
+        of = {"from": rfc3339(since), "to": rfc3339(until)}
+        rows = [of | _flat_performance(item) for item in items] or [of | {"game": NO_ACTIVITY}]
+        return table("game-performance", _PERFORMANCE_COLUMNS, [rows])
+    return _report(operator, items, since=since, until=until)
+
+
+@blueprint.route("/reports/interrupted", parameters=HEADERS)
+@blueprint.doc(security=_SIGNED, responses=_CSV)
+@blueprint.arguments(InterruptedQuery, location="query")
+@blueprint.response(200, InterruptedReportSchema)
+@blueprint.problems(Code.INVALID, *_PROBLEMS)
+def get_interrupted(query: dict[str, Any]) -> Response | dict[str, Any]:
+    """Real rounds that are unfinished, and what is held for them."""
+    with service().database.connection() as conn:
+        operator = signing_caller(conn)
+        before = operator.read_at - timedelta(minutes=query["minutes"])
+        totals = interrupted_totals(conn, operator.operator_id, before)
+
+    def read(conn: psycopg.Connection[Any], after: Any, limit: int) -> list[dict[str, Any]]:
+        return interrupted(conn, operator.operator_id, before, after=after, limit=limit)
+
+    if wants_csv(query.get("format")):
+        return _table("interrupted", _INTERRUPTED_COLUMNS, read, "round_id", query, dict, stating=True)
+    page = _page(read, "round_id", query)
+    return page | {"totals": totals} | _report(operator, page["items"])
+
+
+@blueprint.route("/reports/alterations", parameters=HEADERS)
+@blueprint.doc(security=_SIGNED, responses=_CSV)
+@blueprint.arguments(AlterationsQuery, location="query")
+@blueprint.response(200, AlterationsReportSchema)
+@blueprint.problems(Code.INVALID, *_PROBLEMS)
+def get_alterations(query: dict[str, Any]) -> Response | dict[str, Any]:
+    """What was changed by hand, for you or for all operators, by whom and why."""
+    with service().database.connection() as conn:
+        operator = signing_caller(conn)
+        since, until = _time_of(conn, operator, query)
+
+    def read(conn: psycopg.Connection[Any], after: Any, limit: int) -> list[dict[str, Any]]:
+        return alterations(conn, operator.operator_id, since, until, after=after, limit=limit)
+
+    if wants_csv(query.get("format")):
+        return _table(
+            "alterations", _ALTERATION_COLUMNS, read, "entry_id", query, _flat_alteration, stating=True
+        )
+    page = _page(read, "entry_id", query)
+    return page | _report(operator, page["items"], since=since, until=until)
+
+
+def _time_of(
+    conn: psycopg.Connection[Any], operator: SigningOperator, query: Mapping[str, Any]
+) -> tuple[datetime, datetime]:
+    if "since" in query:
+        return query["since"], query.get("until", operator.read_at)
+    period = Period(query.get("period", Period.DAY))
+    return period_start(conn, operator.operator_id, period, operator.read_at), operator.read_at
+
+
+def _page(read: Read, key: str, query: Mapping[str, Any]) -> dict[str, Any]:
+    limit = query.get("limit", LIMIT)
+    with service().database.connection() as conn:
+        rows = read(conn, query.get("cursor"), limit + 1)
+    items = rows[:limit]
+    return {"items": items, "next_cursor": items[-1][key] if len(rows) > limit else None}
+
+
+def _table(
+    name: str,
+    columns: tuple[str, ...],
+    read: Read,
+    key: str,
+    query: Mapping[str, Any],
+    flat: Callable[[Mapping[str, Any]], dict[str, Any]],
+    *,
+    stating: bool,
+) -> Response:
+    database = service().database
+
+    def one_page(after: Any, limit: int) -> list[dict[str, Any]]:
+        with database.connection() as conn:  # given back before the page is sent: its receiver may be slow
+            return read(conn, after, limit)
+
+    coming = pages(one_page, key, query.get("cursor"), query.get("limit", ROWS_MAX))
+    return table(name, columns, ([flat(row) for row in page] for page in coming), stating=stating)
+
+
+def _report(operator: SigningOperator, items: list[dict[str, Any]], **times: datetime) -> dict[str, Any]:
+    return {
+        "made_at": rfc3339(operator.read_at),
+        "activity": "Activity" if items else NO_ACTIVITY,
+        "items": items,
+        **{name: rfc3339(moment) for name, moment in times.items()},
+    }
+
+
+_ROUND_COLUMNS: Final = (
+    *("round_id", "player", "session_id", "channel", "jurisdiction", "test", "mode", "currency", "game"),
+    *("paytable_version", "paytable_digest", "rng_digest", "client_seed", "state", "opened_at", "settled_at"),
+    *("player_cards", "player_category", "dealer_cards", "dealer_category", "dealer_qualified"),
+    *("decision", "result"),
+    *(f"{spot}_{what}_minor" for spot in Spot for what in ("stake", "payout")),
+    *("total_staked_minor", "total_payout_minor", "net_minor", "payout_state"),
+    *("voided_at", "void_reason", "void_approver", "refund_minor", "compensation_minor"),
+)
+
+
+def _flat_round(found: Mapping[str, Any]) -> dict[str, Any]:
+    void = found["void"] or {}
+    return {
+        **found,
+        **_paytable(found),
+        "player_cards": " ".join(found["player_cards"]),
+        "dealer_cards": " ".join(found["dealer_cards"] or ()),
+        **{
+            f"{wager['spot']}_{what}_minor": wager.get(f"{what}_minor")
+            for wager in found["wagers"]
+            for what in ("stake", "payout")
+        },
+        "voided_at": void.get("voided_at"),
+        "void_reason": void.get("reason"),
+        "void_approver": void.get("approver"),
+        "refund_minor": void.get("refund_minor"),
+        "compensation_minor": void.get("compensation_minor"),
+    }
+
+
+_PERFORMANCE_COLUMNS: Final = (
+    *("from", "to", "game", "paytable_version", "paytable_digest", "currency"),
+    *(
+        "rounds",
+        "settled",
+        "open_rounds",
+        "voids",
+        "held_minor",
+        "refunded_minor",
+        "compensated_minor",
+        "kept_minor",
+    ),
+    *("staked_minor", "paid_minor", "actual_rtp", "actual_rtp_exact"),
+    *(
+        f"{wager}_{what}"
+        for wager in ("main", "pair_bonus")
+        for what in ("staked_minor", "paid_minor", "actual_rtp", "actual_rtp_exact", "theoretical_rtp")
+    ),
+)
+
+
+def _flat_performance(item: Mapping[str, Any]) -> dict[str, Any]:
+    flat = {**item, **_paytable(item), **_flat_return(item, "")}
+    for wager in item["wagers"]:
+        prefix = f"{wager['wager']}_"
+        flat |= {prefix + name: wager[name] for name in ("staked_minor", "paid_minor")}
+        flat |= {**_flat_return(wager, prefix), prefix + "theoretical_rtp": wager["theoretical_rtp"]["value"]}
+    return flat
+
+
+def _flat_return(of: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    actual = of["actual_rtp"]
+    return {prefix + "actual_rtp": actual["value"], prefix + "actual_rtp_exact": actual["exact"]}
+
+
+def _paytable(of: Mapping[str, Any]) -> dict[str, Any]:
+    return {"paytable_version": of["paytable"]["version"], "paytable_digest": of["paytable"]["digest"]}
+
+
+_INTERRUPTED_COLUMNS: Final = tuple(InterruptedSchema().fields)
+
+_ALTERATION_COLUMNS: Final = tuple(AlterationSchema().fields)
+
+
+def _flat_alteration(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+        for name, value in entry.items()
+    }
