@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, NamedTuple
 
 
@@ -138,3 +139,13 @@ class ServiceError(Exception):
 
 class SetUpError(Exception):
     """Something about the installation stops a command; the text says what to do about it."""
+
+
+def places_of(error: BaseException) -> list[str]:
+    """The last places in the source that an error passed, which is all of it that may be logged beside its kind."""
+    places = []
+    trace = error.__traceback__
+    while trace is not None:
+        places.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return places[-8:]

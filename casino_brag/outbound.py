@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import select
 import socket
 import ssl
@@ -35,6 +36,8 @@ IDLE_SECONDS_MAX: Final = 30
 """How long an unused connection is kept: less than the usual patience of what may stand between."""
 
 _PORTS: Final = {"http": 80, "https": 443}
+_URL: Final = re.compile(r"https?://[\x21-\x7e]{1,1000}")
+_LOCAL: Final = re.compile(r"http://(localhost|127\.[0-9.]+|\[::1\])([:/?]|$)")
 
 
 class Unanswered(Exception):
@@ -46,6 +49,27 @@ class Unanswered(Exception):
     def __init__(self, why: str, *, sent: bool) -> None:
         super().__init__(why)
         self.sent = sent
+
+
+def problem_of(url: str) -> str | None:
+    """What keeps a URL from being one that we call: it has to be https, or on this machine http; None: nothing does.
+
+    >>> problem_of("http://127.0.0.1:8080/hooks")
+    >>> problem_of("http://casino.example.com/hooks")
+    'is not encrypted'
+    """
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "is no URL"
+    if not _URL.fullmatch(url) or not host:
+        return "is no URL of a server"
+    if "@" in parts.netloc or "#" in url:
+        return "holds a user or a fragment, which are not sent"
+    if not url.startswith("https://") and not _LOCAL.match(url):
+        return "is not encrypted"
+    return None
 
 
 def target(url: str) -> str:

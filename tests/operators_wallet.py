@@ -128,16 +128,10 @@ def wait_until(holds: Callable[[], bool], seconds: float = HEALED_SECONDS) -> No
 
 
 @contextmanager
-def casino(
-    directory: Path,
-    service: RunningService,
-    *,
-    funding: str = "two_debits",
-    options: tuple[str, ...] = ("--fund", "0"),
-) -> Iterator[Casino]:
+def casino(directory: Path, service: RunningService, *, funding: str = "two_debits") -> Iterator[Casino]:
     """An operator with a sandbox wallet, at a service that runs."""
     directory.mkdir(parents=True, exist_ok=True)
-    with sandbox_wallet(directory, options=options) as wallet:
+    with sandbox_wallet(directory, options=("--fund", "0")) as wallet:
         operator = service.operator(None, "--wallet", wallet.url, "--funding", funding)
         wallet.set_keys((operator.key_id, operator.secret))
         yield Casino(service, wallet, operator)

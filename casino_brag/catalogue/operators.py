@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import psycopg
 from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
+from casino_brag import outbound
 from casino_brag.audit import Entry, EntryType
 from casino_brag.db.clock import clock
 from casino_brag.errors import SetUpError
@@ -165,9 +165,7 @@ def set_wallet(
     `SetUpError` for an unknown name, for an address that will not do, and where sessions for real money were opened on
     the built-in wallet.
     """
-    parts = urlsplit(url) if _URL.fullmatch(url) else None
-    loopback = parts is not None and parts.hostname in ("127.0.0.1", "::1", "localhost")
-    if parts is None or parts.query or parts.fragment or not (parts.scheme == "https" or loopback):
+    if outbound.problem_of(url) is not None or "?" in url:
         raise SetUpError(
             f"{url!r} is no address of a wallet: write it as https://wallet.example.com/brag, without a query; "
             "http is for a wallet on this machine"

@@ -9,13 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import re
 import secrets
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import psycopg
@@ -49,8 +47,6 @@ REST_SECONDS: Final = 30
 
 _PREFIX: Final = "whsec_"
 _ACTOR: Final = "system:webhooks"
-_URL: Final = re.compile(r"https?://[\x21-\x7e]{1,1000}")
-_LOCAL: Final = re.compile(r"http://(localhost|127\.[0-9.]+|\[::1\])([:/?]|$)")
 
 
 def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
@@ -75,7 +71,7 @@ def set_endpoint(
     An endpoint it had before is replaced, and so are its secrets.  `SetUpError` for an unknown operator and for a
     URL that is neither https nor, on this machine, http.
     """
-    if (problem := _problem_of(url)) is not None:
+    if (problem := outbound.problem_of(url)) is not None:
         raise SetUpError(
             f"{url!r} {problem}: write it as https://casino.example.com/hooks, or http://127.0.0.1:8080/hooks"
             " for a server on this machine."
@@ -254,22 +250,6 @@ def _no_endpoint(operator_name: str) -> SetUpError:
     return SetUpError(
         f"Operator {operator_name!r} has no webhook. To set one: operator webhook {operator_name} URL."
     )
-
-
-def _problem_of(url: str) -> str | None:
-    """What keeps a URL from being an endpoint's; None when nothing does."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        return "is no URL"
-    if not _URL.fullmatch(url) or not host:
-        return "is no URL of a server"
-    if "@" in parts.netloc or "#" in url:
-        return "holds a user or a fragment, which are not sent"
-    if not url.startswith("https://") and not _LOCAL.match(url):
-        return "is not encrypted"
-    return None
 
 
 def _new_secret() -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from casino_brag.game.paytable import Paytable, PaytableError
 
 T = TypeVar("T")
+
+ACTOR: Final = "system:cli"
+"""Who does it, in audit entries of what a command does."""
 
 
 class Parsed(click.ParamType[T]):

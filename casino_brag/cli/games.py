@@ -19,7 +19,7 @@ from casino_brag.catalogue.closures import (
     open_again,
     scope_named,
 )
-from casino_brag.cli.arguments import Parsed, json_option
+from casino_brag.cli.arguments import ACTOR, Parsed, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
 from casino_brag.db.clock import rfc3339
 
@@ -114,7 +114,7 @@ def _set(
 ) -> None:
     with database(data_dir) as addresses, migrated_connection(addresses) as conn:
         scope = scope_named(conn, game=game, version=version, operator=operator)
-        said: dict[str, Any] = {"actor": "system:cli", "authoriser": authoriser}
+        said: dict[str, Any] = {"actor": ACTOR, "authoriser": authoriser}
         if state is None:
             changed = open_again(conn, scope, reason, **said)
         else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from casino_brag.cli.arguments import json_option
+from casino_brag.cli.arguments import ACTOR, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection, seal_keys
 from casino_brag.errors import SetUpError
 from casino_brag.rng import Generator, RngUnavailable
@@ -35,7 +35,7 @@ def verify(as_json: bool, data_dir: Path) -> None:
     """
     with database(data_dir) as addresses, migrated_connection(addresses) as conn:
         result = check_integrity(conn)
-        record(conn, [integrity_entry(conn, result, actor="system:cli")])
+        record(conn, [integrity_entry(conn, result, actor=ACTOR)])
     module = Generator()
     with suppress(RngUnavailable):  # which then says what failed
         module.start()

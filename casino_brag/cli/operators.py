@@ -18,12 +18,10 @@ from casino_brag.catalogue.operators import (
     set_interruption,
     set_wallet,
 )
-from casino_brag.cli.arguments import json_option
+from casino_brag.cli.arguments import ACTOR, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection, seal_keys
 from casino_brag.cli.webhooks import webhook
 from casino_brag.sealing import Sealer
-
-ACTOR = "system:cli"
 
 funding_option = click.option(
     "--funding",
@@ -98,9 +96,7 @@ def interruption(name: str, hours: int, policy: str, data_dir: Path) -> None:
     """Say how many hours an operator's interrupted rounds wait, and what becomes of them then."""
     with database(data_dir) as addresses, migrated_connection(addresses) as conn:
         set_interruption(conn, name, hours, InterruptionPolicy(policy), actor=ACTOR)
-    click.echo(
-        f"Interrupted rounds of {name} wait {hours} hours, and are then settled by the policy {policy}."
-    )
+    click.echo(f"Interrupted rounds of {name} wait {hours} hours, and are then ended by the policy {policy}.")
 
 
 @operator.command("rotate-key")

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from casino_brag.catalogue.paytables import Published, publish_directory
+from casino_brag.cli.arguments import ACTOR
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
 from casino_brag.config import shipped
 
@@ -33,7 +34,7 @@ def paytables() -> None:
 def publish(directory: Path, data_dir: Path) -> None:
     """Make each file of a directory its game's active version; a game whose file will not do is closed."""
     with database(data_dir) as addresses, migrated_connection(addresses) as conn:
-        published = publish_directory(conn, directory, actor="system:cli")
+        published = publish_directory(conn, directory, actor=ACTOR)
     for found in published:
         if found.version is not None:
             click.echo(

@@ -8,11 +8,9 @@ from pathlib import Path
 import click
 
 from casino_brag.catalogue.webhooks import remove_endpoint, rotate_secret, set_endpoint
-from casino_brag.cli.arguments import json_option
+from casino_brag.cli.arguments import ACTOR, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection, seal_keys
 from casino_brag.sealing import Sealer
-
-ACTOR = "system:cli"
 
 
 @click.command()

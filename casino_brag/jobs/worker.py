@@ -16,7 +16,7 @@ import structlog
 
 from casino_brag.catalogue import webhooks
 from casino_brag.db.pool import Connect
-from casino_brag.errors import ServiceError
+from casino_brag.errors import ServiceError, places_of
 from casino_brag.rounds import expiry, paying
 from casino_brag.rounds.house import House
 
@@ -76,8 +76,8 @@ def _repeat(job: Job, connect: Connect, house: House, stop: threading.Event) -> 
             # The database is away, most likely.  Nothing is lost, and it is tried again.
             log.warning("job_interrupted", job=job.name, problem=problem.code.value)
         except Exception as unforeseen:
-            # One job's fault must not end the others.  Its text may hold anything, so only its kind is logged.
-            log.error("job_failed", job=job.name, kind=type(unforeseen).__name__)
+            # One job's fault must not end the others.  Its text may hold anything: only its kind and place are logged.
+            log.error("job_failed", job=job.name, kind=type(unforeseen).__name__, at=places_of(unforeseen))
         if not done:  # where something was done there may be more
             # Scattered, so that many workers do not all ask at the same instant.
             stop.wait(job.every_seconds * (75 + secrets.randbelow(51)) / 100)

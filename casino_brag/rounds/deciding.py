@@ -148,7 +148,8 @@ def _answer_kept(
         "next_commitment": None if offered is None else offered.named(),
         "balance_minor": caller.balance_minor if caller.wallet_url is None else balance_minor,
     }
-    return keep(conn, "decide", seen.round.round_id, caller, _bound_request(ask, caller), document)
+    request = _bound_request(ask, caller)
+    return keep(conn, "decide", ask.round_id, caller.operator_id, caller.player_id, request, document)
 
 
 def read_for_deciding(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list[Seen | None]:

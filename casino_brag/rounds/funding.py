@@ -149,10 +149,7 @@ def _give_up(
 
 def cancel(house: House, wallet: Wallet, debit: Transaction) -> str | None:
     """Has a debit cancelled; what is the matter when the wallet gave no definite word."""
-    reply = house.wallets.call(wallet, Operation.CANCEL, debit.body())
-    if reply.verdict in (Verdict.DONE, Verdict.NOT_FOUND):
-        return None
-    return reply.problem or f"The wallet refused to cancel: {reply.reason}."
+    return house.wallets.call(wallet, Operation.CANCEL, debit.body()).problem
 
 
 def _why(reply: Reply) -> ServiceError:

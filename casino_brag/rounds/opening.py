@@ -1,6 +1,7 @@
 """Opening a round: two round trips, one that reads everything and one that writes everything.
 
-Both are set-based: lists in, an item out for each.
+Both are set-based: lists in, an item out for each.  Where the money is in an operator's wallet, the wallet is asked
+between the two, with no connection held.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import psycopg
 
 from casino_brag.audit import Entry, EntryType
 from casino_brag.catalogue.jurisdictions import jurisdiction
+from casino_brag.catalogue.operators import Funding
 from casino_brag.catalogue.paytables import PaytableVersion
 from casino_brag.catalogue.sessions import Caller, unknown_token
 from casino_brag.db.pool import Connect
@@ -70,12 +72,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A round that could be dealt: what it is for, under which rules, and everything that will be written."""
+    """A round that could be dealt: for whom, under which rules, and everything that will be written."""
 
-    ask: Ask
-    seen: Seen
+    caller: Caller
     version: PaytableVersion
-    latest: Latest
     op: Mapping[str, Any]
 
 
@@ -95,14 +95,14 @@ def open_round(connect: Connect, house: House, ask: Ask) -> Answer:
                 return prepared
             if prepared is None:
                 continue
-            if prepared.seen.caller.wallet_url is not None:
+            if prepared.caller.wallet_url is not None:
                 break
             (outcome,) = carry_out(conn, "round_open", [prepared.op])
             if outcome.name not in _CHANGED:
                 return outcome.answer_or_refusal()
         else:
             raise _busy()
-    return _open_from_wallet(connect, house, prepared)
+    return _open_from_wallet(connect, house, ask.stakes, prepared)
 
 
 _CHANGED: Final = ("paytable_changed", "commitment_changed")
@@ -123,17 +123,17 @@ def _prepare(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Prepared 
         _renew(conn, house, seen, version)
         return None
     op = prepare_opening(house, ask, seen, version, seen.latest)
-    return Prepared(ask, seen, version, seen.latest, op)
+    return Prepared(seen.caller, version, op)
 
 
-def _open_from_wallet(connect: Connect, house: House, prepared: Prepared) -> Answer:
+def _open_from_wallet(connect: Connect, house: House, stakes: Stakes, prepared: Prepared) -> Answer:
     """Opens a round whose stakes the operator's wallet is debited for."""
-    caller, stakes = prepared.seen.caller, prepared.ask.stakes
+    caller = prepared.caller
     amounts = {"ante": stakes.ante_minor, "pair_bonus": stakes.pair_bonus_minor}
-    if caller.funding == "reserve":
+    if caller.funding == Funding.RESERVE:
         amounts = {"ante": sum(amounts.values()) + play_stake_minor(prepared.version.paytable, stakes)}
     stake = Stake(
-        prepared.latest.commitment.round_id,
+        prepared.op["round_id"],
         prepared.version.game,
         {wager: amount_minor for wager, amount_minor in amounts.items() if amount_minor},
         decided=False,

@@ -35,8 +35,13 @@ def pay(connect: Connect, house: House, credit: Transaction) -> int | None:
         wallet = wallet_of(conn, house.sealer, credit.operator_id)
     if wallet is None:
         return None
-    reply = house.wallets.call(wallet, Operation.CREDIT, credit.body())
-    return reply.balance_minor if _record_credit(connect, credit, reply) else None
+    reply = _credit(connect, house, wallet, credit)
+    with connect() as conn:
+        if reply.problem is None:
+            transactions.resume(conn, credit.operator_id)  # it answers: what was put off need not wait
+        else:
+            transactions.postpone(conn, credit.transaction_id, reply.problem)
+    return reply.balance_minor
 
 
 def begin(connect: Connect) -> None:
@@ -86,26 +91,18 @@ def _attend_to(connect: Connect, house: House, operator_id: UUID) -> int:
 
 def _finish(connect: Connect, house: House, wallet: Wallet, transaction: Transaction) -> str | None:
     """Asks once; what is the matter when there was no definite word."""
-    if transaction.purpose == Purpose.STAKE:
-        if (problem := cancel(house, wallet, transaction)) is None:
-            with connect() as conn:
-                transactions.give_up(conn, [GivenUp(transaction, Ending.CANCELLED)], clock(conn))
-        return problem
-    reply = house.wallets.call(wallet, Operation.CREDIT, transaction.body())
-    if reply.verdict is not Verdict.DONE:
-        return reply.problem or "The wallet did not confirm."
-    with connect() as conn:
-        transactions.confirm(conn, [transaction], clock(conn))
-    return None
+    if transaction.purpose != Purpose.STAKE:
+        return _credit(connect, house, wallet, transaction).problem
+    if (problem := cancel(house, wallet, transaction)) is None:
+        with connect() as conn:
+            transactions.give_up(conn, [GivenUp(transaction, Ending.CANCELLED)], clock(conn))
+    return problem
 
 
-def _record_credit(connect: Connect, credit: Transaction, reply: Reply) -> bool:
-    with connect() as conn:
-        if reply.verdict is Verdict.DONE:
+def _credit(connect: Connect, house: House, wallet: Wallet, credit: Transaction) -> Reply:
+    """Asks for a credit, and books it when it is done."""
+    reply = house.wallets.call(wallet, Operation.CREDIT, credit.body())
+    if reply.verdict is Verdict.DONE:
+        with connect() as conn:
             transactions.confirm(conn, [credit], clock(conn))
-            transactions.resume(
-                conn, credit.operator_id
-            )  # the wallet answers: what was put off need not wait
-            return True
-        transactions.postpone(conn, credit.transaction_id, reply.problem or "The wallet did not confirm.")
-        return False
+    return reply

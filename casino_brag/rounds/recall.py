@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -13,12 +13,12 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from casino_brag.db.clock import rfc3339
-from casino_brag.rounds.round import AWAITING_DECISION, DECIDING, SETTLED, VOIDED
+from casino_brag.rounds.round import AWAITING_DECISION, DECIDING, SETTLED, VOIDED, Round
 
 _OPEN: Final = sql.SQL("r.state = 'awaiting_decision'")
 _DEBITED: Final = sql.SQL(
     "EXISTS (SELECT FROM wallet_transaction AS t"
-    " WHERE t.round_id = r.round_id AND t.purpose = 'stake' AND t.ended_at IS NULL)"
+    " WHERE t.round_id = r.round_id AND t.purpose = 'stake' AND t.state = 'pending')"
 )
 _STATES: Final[Mapping[str, sql.Composable]] = {
     AWAITING_DECISION: sql.SQL("{} AND NOT {}").format(_OPEN, _DEBITED),
@@ -27,7 +27,7 @@ _STATES: Final[Mapping[str, sql.Composable]] = {
     VOIDED: sql.SQL("r.state = 'voided'"),
 }
 STATES: Final = tuple(_STATES)
-"""The states a dealt round can be in.  `deciding`: an operator's wallet has still to answer for the Play wager."""
+"""The states a dealt round can be in.  `deciding`: an operator's wallet is being asked for the Play wager."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +71,7 @@ class Filter:
 
 _RECORDS: Final = sql.SQL(
     """
-    SELECT r.round_id, p.reference AS player, r.session_id, s.channel, s.jurisdiction, s.test, r.mode, r.currency,
-        r.game, v.version, v.digest, r.rng_digest, r.commitment_number, r.commitment_value, r.client_seed,
-        r.state, r.opened_at, r.settled_at, r.ante_minor, r.pair_bonus_minor, r.player_cards, r.dealer_cards,
-        r.decision, r.result, r.settlement, r.total_staked_minor, r.total_payout_minor,
-        r.debit_unfinished, r.credit_unfinished,
-        r.voided_at, w.reason AS void_reason, w.actor AS void_actor, w.approver AS void_approver,
-        w.policy AS void_policy, w.refund_minor, w.compensation_minor
+    SELECT p.reference, s.channel, s.jurisdiction, s.test, v.version, v.digest, w.actor, w.approver, w.policy, r.*
     FROM page JOIN round_record AS r USING (round_id)
     JOIN player AS p ON p.player_id = r.player_id
     JOIN session AS s ON s.session_id = r.session_id
@@ -122,99 +116,67 @@ def _records(
 ) -> list[dict[str, Any]]:
     # The page is found first, by ids alone: all the rest is looked up for its rounds only.
     query = sql.SQL("WITH page AS MATERIALIZED ({}) {}").format(page, _RECORDS)
+    records = {record["round_id"]: record for record in map(_record, conn.execute(query, values).fetchall())}
     with conn.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(query, values).fetchall()
-        made = cursor.execute(
-            "SELECT * FROM wallet_transaction WHERE round_id = ANY (%s)"
+        for one in cursor.execute(
+            "SELECT * FROM wallet_transaction WHERE round_id = ANY (%s::uuid[])"
             " ORDER BY purpose <> 'stake', begun_at, transaction_id",
-            [[row["round_id"] for row in rows]],
-        ).fetchall()
-    transactions: dict[UUID, list[dict[str, Any]]] = {row["round_id"]: [] for row in rows}
-    for one in made:
-        transactions[one["round_id"]].append(one)
-    return [_record(row, transactions[row["round_id"]]) for row in rows]
+            [list(records)],
+        ):
+            records[str(one["round_id"])]["wallet_transactions"].append(_transaction(one))
+    return list(records.values())
 
 
-def _record(row: Mapping[str, Any], transactions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _record(row: tuple[Any, ...]) -> dict[str, Any]:
     """A round as its operator may know it; the dealer's cards are there once they are decided against."""
-    settlement = row["settlement"] or {}
+    player, channel, jurisdiction, test, version, digest, actor, approver, policy, *of_round = row
+    found = Round.from_columns(of_round)
+    settlement = found.settlement or {}
+    plain = (
+        *("mode", "currency", "game", "rng_digest", "client_seed", "player_cards", "dealer_cards"),
+        *("decision", "result", "wagers", "total_staked_minor", "total_payout_minor"),
+    )
     return {
-        **{
-            name: row[name]
-            for name in ("player", "channel", "jurisdiction", "test", "mode", "currency", "game")
-        },
-        "round_id": str(row["round_id"]),
-        "session_id": str(row["session_id"]),
-        "paytable": {"version": row["version"], "digest": row["digest"]},
-        "rng_digest": row["rng_digest"],
-        "commitment": _commitment(row),
-        "client_seed": row["client_seed"],
-        "state": DECIDING if row["state"] == AWAITING_DECISION and row["debit_unfinished"] else row["state"],
-        "opened_at": rfc3339(row["opened_at"]),
-        "settled_at": _time(row["settled_at"]),
-        "player_cards": row["player_cards"],
+        "round_id": str(found.round_id),
+        "player": player,
+        "session_id": str(found.session_id),
+        "channel": channel,
+        "jurisdiction": jurisdiction,
+        "test": test,
+        "paytable": {"version": version, "digest": digest},
+        "commitment": None if found.commitment is None else found.commitment.named(),
+        "state": found.seen_state,
+        "opened_at": rfc3339(found.opened_at),
+        "settled_at": _time(found.settled_at),
         "player_category": settlement.get("player_category"),
-        "dealer_cards": row["dealer_cards"],
         "dealer_category": settlement.get("dealer_category"),
         "dealer_qualified": settlement.get("dealer_qualified"),
-        "decision": row["decision"],
-        "result": row["result"],
-        "wagers": settlement.get("wagers", _opening_wagers(row)),
-        "total_staked_minor": row["total_staked_minor"],
-        "total_payout_minor": row["total_payout_minor"],
-        "net_minor": _net_minor(row),
-        "payout_state": _payout_state(row),
-        "void": _void(row),
-        "wallet_transactions": [_transaction(one) for one in transactions],
+        **{name: getattr(found, name) for name in plain},
+        "net_minor": _net_minor(found),
+        "payout_state": None if found.state == AWAITING_DECISION else found.payout_state,
+        "void": None
+        if found.voided_at is None
+        else {
+            "voided_at": rfc3339(found.voided_at),
+            "reason": found.void_reason,
+            "actor": actor,
+            "approver": approver,
+            "policy": policy,
+            "refund_minor": found.refund_minor,
+            "compensation_minor": found.compensation_minor,
+        },
+        "wallet_transactions": [],
     }
 
 
-def _commitment(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    if row["commitment_number"] is None:
-        return None
-    return {
-        "number": row["commitment_number"],
-        "value": row["commitment_value"].hex(),
-        "round_id": str(row["round_id"]),
-    }
-
-
-def _opening_wagers(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"spot": spot, "stake_minor": row[f"{spot}_minor"]}
-        for spot in ("ante", "pair_bonus")
-        if row[f"{spot}_minor"]
-    ]
-
-
-def _net_minor(row: Mapping[str, Any]) -> int | None:
+def _net_minor(found: Round) -> int | None:
     """What the player has won by the round, less what was lost; None while that is open."""
-    if row["state"] == AWAITING_DECISION:
+    if found.state == AWAITING_DECISION:
         return None
-    staked = row["ante_minor"] + row["pair_bonus_minor"]
-    if row["total_staked_minor"] is not None:
-        staked = row["total_staked_minor"] - row["total_payout_minor"]
-    return int((row["refund_minor"] or 0) + (row["compensation_minor"] or 0) - staked)
-
-
-def _payout_state(row: Mapping[str, Any]) -> str | None:
-    if row["state"] == AWAITING_DECISION:
-        return None
-    return "pending" if row["credit_unfinished"] else "paid"
-
-
-def _void(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    if row["voided_at"] is None:
-        return None
-    return {
-        "voided_at": rfc3339(row["voided_at"]),
-        "reason": row["void_reason"],
-        "actor": row["void_actor"],
-        "approver": row["void_approver"],
-        "policy": row["void_policy"],
-        "refund_minor": row["refund_minor"],
-        "compensation_minor": row["compensation_minor"],
-    }
+    lost_minor = found.ante_minor + found.pair_bonus_minor
+    if found.total_staked_minor is not None and found.total_payout_minor is not None:
+        lost_minor = found.total_staked_minor - found.total_payout_minor
+    return (found.refund_minor or 0) + (found.compensation_minor or 0) - lost_minor
 
 
 def _transaction(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -158,7 +158,7 @@ _INTERRUPTED: Final = sql.SQL(
         GROUP BY t.round_id, t.player_id, t.account_id, of_stake
     ), interrupted AS (
         SELECT r.round_id, r.player_id, r.game, r.currency,
-            CASE WHEN u.round_id IS NULL THEN 'awaiting_decision' ELSE 'deciding' END AS state, r.opened_at AS since,
+            CASE WHEN r.debit_unfinished THEN 'deciding' ELSE r.state END AS state, r.opened_at AS since,
             coalesce(r.debited_minor, r.ante_minor + r.pair_bonus_minor) AS held_minor,
             coalesce(u.amount_minor, 0) AS in_flight_minor, 0::bigint AS owed_minor,
             CASE WHEN u.round_id IS NULL THEN o.interruption_policy ELSE 'cancel' END AS resolution,
@@ -247,7 +247,7 @@ def alterations(
             SELECT e.entry_id, e.occurred_at, e.type, e.actor, e.authoriser, e.operator_id IS NULL AS for_all,
                 e.round_id, e.reason, e.before, e.after, e.payload
             FROM audit_entry AS e
-            WHERE e.type ~ '^(operator|game|paytable)\\.|^round\\.voided$'
+            WHERE e.type ~ '^(operator|game|paytable)\\.|^webhook\\.(set|secret_rotated|removed)$|^round\\.voided$'
               AND e.occurred_at >= %(since)s AND e.occurred_at < %(until)s
               AND (e.operator_id IS NULL OR e.operator_id = %(operator_id)s)
               AND (%(after)s::uuid IS NULL OR (e.occurred_at, e.entry_id) < (

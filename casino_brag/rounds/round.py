@@ -118,6 +118,15 @@ class Round:
         )
 
     @property
+    def wagers(self) -> list[dict[str, Any]]:
+        """What was staked on each spot, and once the round is settled what it paid and why."""
+        if self.settlement is not None:
+            settled: list[dict[str, Any]] = self.settlement["wagers"]
+            return settled
+        stakes = (("ante", self.ante_minor), ("pair_bonus", self.pair_bonus_minor))
+        return [{"spot": spot, "stake_minor": stake} for spot, stake in stakes if stake]
+
+    @property
     def stakes(self) -> Stakes:
         """What was staked when the round was opened."""
         return Stakes(ante_minor=self.ante_minor, pair_bonus_minor=self.pair_bonus_minor)
@@ -189,7 +198,7 @@ def as_its_owner_sees(round_: Round, version: PaytableVersion) -> dict[str, Any]
     if round_.state == VOIDED:
         return seen | _voided(round_, version)
     if round_.state != SETTLED:
-        return seen | {"wagers": _opening_wagers(round_), "decisions": _decisions(round_, version)}
+        return seen | {"wagers": round_.wagers, "decisions": _decisions(round_, version)}
     assert round_.settlement is not None
     assert round_.settled_at is not None
     assert round_.total_payout_minor is not None
@@ -201,7 +210,7 @@ def as_its_owner_sees(round_: Round, version: PaytableVersion) -> dict[str, Any]
         "dealer_category": round_.settlement["dealer_category"],
         "dealer_qualified": round_.settlement["dealer_qualified"],
         "result": round_.result,
-        "wagers": round_.settlement["wagers"],
+        "wagers": round_.wagers,
         "total_staked_minor": round_.total_staked_minor,
         "total_payout_minor": round_.total_payout_minor,
         "net_minor": round_.total_payout_minor - round_.total_staked_minor,
@@ -218,7 +227,7 @@ def _voided(round_: Round, version: PaytableVersion) -> dict[str, Any]:
         "void_reason": round_.void_reason,
         "refund_minor": round_.refund_minor,
         "compensation_minor": round_.compensation_minor,
-        "wagers": _opening_wagers(round_) if round_.settlement is None else round_.settlement["wagers"],
+        "wagers": round_.wagers,
         "payout_state": round_.payout_state,
         "proof": _proof(round_, version),
     }
@@ -239,11 +248,6 @@ def _proof(round_: Round, version: PaytableVersion) -> dict[str, Any] | None:
         "deal_index": _deal_index(round_, version, round_.seed),
         "href": f"/v1/rounds/{round_.round_id}/proof",
     }
-
-
-def _opening_wagers(round_: Round) -> list[dict[str, Any]]:
-    stakes = (("ante", round_.ante_minor), ("pair_bonus", round_.pair_bonus_minor))
-    return [{"spot": spot, "stake_minor": stake} for spot, stake in stakes if stake]
 
 
 def _decisions(round_: Round, version: PaytableVersion) -> list[dict[str, Any]]:

@@ -87,19 +87,25 @@ class Ready:
         assert round_.settled_at is not None
         unstaked_minor = round_.debited_minor - round_.total_staked_minor
         assert unstaked_minor >= 0
-        return Transaction(
-            transaction_id=uuid7(),
-            operator_id=round_.operator_id,
-            player_id=round_.player_id,
-            round_id=round_.round_id,
-            purpose=Purpose.SETTLEMENT.value,
-            wager="payout",
-            amount_minor=unstaked_minor + round_.total_payout_minor,
-            begun_at=round_.settled_at,
-            game=round_.game,
-            currency=round_.currency,
-            player=player,
-        )
+        amount_minor = unstaked_minor + round_.total_payout_minor
+        return owed(round_, player, Purpose.SETTLEMENT, amount_minor, round_.settled_at)
+
+
+def owed(round_: Round, player: str, purpose: Purpose, amount_minor: int, at: datetime) -> Transaction:
+    """A credit that an operator's wallet will be asked for; `player` is the operator's own name for the player."""
+    return Transaction(
+        transaction_id=uuid7(),
+        operator_id=round_.operator_id,
+        player_id=round_.player_id,
+        round_id=round_.round_id,
+        purpose=purpose.value,
+        wager="payout",
+        amount_minor=amount_minor,
+        begun_at=at,
+        game=round_.game,
+        currency=round_.currency,
+        player=player,
+    )
 
 
 def settle_round(

@@ -15,16 +15,15 @@ from casino_brag.catalogue.paytables import PaytableVersion
 from casino_brag.db.records import as_jsonb
 from casino_brag.errors import Code, ServiceError
 from casino_brag.game.settlement import Deal, Decision, settle
-from casino_brag.ids import uuid7
 from casino_brag.rounds.house import House
 from casino_brag.rounds.round import SETTLED, VOIDED, Round, as_its_owner_sees, hand
-from casino_brag.rounds.settling import Unsealed, revealed, unseal
+from casino_brag.rounds.settling import Unsealed, owed, revealed, unseal
 from casino_brag.sealing import SealBroken
 from casino_brag.wallet.answers import Answer, Request, keep, known_answer, refusal
-from casino_brag.wallet.transactions import Purpose, Transaction, credit_row
+from casino_brag.wallet.transactions import Purpose, credit_row
 
-ATTEMPTS_MAX: Final = 3
-"""How often a void is prepared, where the round is decided between reading and writing."""
+ATTEMPTS_MAX: Final = 2
+"""How often a void is prepared: a round can be settled between reading and writing, and that once."""
 
 
 class VoidPolicy(StrEnum):
@@ -68,6 +67,8 @@ def void_round(
         op = _op(conn, house, found, player, voiding)
         answered = conn.execute("SELECT round_void(%s)", [as_jsonb(op)]).fetchone()
         assert answered is not None
+        if answered[0] in ("voided", "already_voided"):
+            return _read(conn, operator_id, round_id)[1]
         if answered[0] == "request_in_progress":
             break
     raise refusal("request_in_progress")
@@ -90,7 +91,9 @@ def answer_void(
         return stored
     voided = void_round(conn, house, operator_id, round_id, voiding)
     version = house.shelf.version(conn, voided.paytable_version_id)
-    return keep(conn, "void", round_id, voided, request, as_its_owner_sees(voided, version))
+    return keep(
+        conn, "void", round_id, operator_id, found.player_id, request, as_its_owner_sees(voided, version)
+    )
 
 
 def _read(conn: psycopg.Connection[Any], operator_id: UUID, round_id: UUID) -> tuple[str, Round]:
@@ -159,7 +162,11 @@ def _op(
         "compensation_minor": compensation_minor,
         "voided_at": voiding.at,
         "seed": seed,
-        "credit": None if found.debited_minor is None else _credit(found, player, owed_minor, voiding.at),
+        "credit": None
+        if found.debited_minor is None
+        else credit_row(
+            owed(found, player, Purpose.VOID, owed_minor, voiding.at), found.account_id, held=False
+        ),
         "audit": entry.text(),
     }
 
@@ -188,20 +195,3 @@ def _won_minor(opened: Round, version: PaytableVersion, unsealed: Unsealed) -> i
     deal = Deal(player=opened.player_hand, dealer=hand(unsealed.dealer_cards))
     outcomes = [settle(version.paytable, opened.stakes, deal, decision) for decision in Decision]
     return max(0, *(outcome.total_payout_minor - outcome.total_staked_minor for outcome in outcomes))
-
-
-def _credit(found: Round, player: str, owed_minor: int, at: datetime) -> dict[str, Any]:
-    credit = Transaction(
-        transaction_id=uuid7(),
-        operator_id=found.operator_id,
-        player_id=found.player_id,
-        round_id=found.round_id,
-        purpose=Purpose.VOID.value,
-        wager="payout",
-        amount_minor=owed_minor,
-        begun_at=at,
-        game=found.game,
-        currency=found.currency,
-        player=player,
-    )
-    return credit_row(credit, found.account_id, held=False)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, LiteralString, Protocol
+from typing import Any, Final, LiteralString
 from uuid import UUID
 
 import psycopg
@@ -15,18 +15,6 @@ from psycopg import sql
 
 from casino_brag.db.records import as_jsonb
 from casino_brag.errors import Code, ServiceError
-
-
-class Owner(Protocol):
-    """Whose answers are kept: a player of an operator's."""
-
-    @property
-    def operator_id(self) -> UUID:
-        """The operator."""
-
-    @property
-    def player_id(self) -> UUID:
-        """The player."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +220,8 @@ def keep(
     conn: psycopg.Connection[Any],
     kind: str,
     cause_id: UUID,
-    owner: Owner,
+    operator_id: UUID,
+    player_id: UUID,
     request: Request,
     document: Mapping[str, Any],
 ) -> Answer:
@@ -240,8 +229,8 @@ def keep(
     row = conn.execute(
         "SELECT status, body FROM answer_keep(%s, %s, %s, %s, %s, %s, 200::smallint, %s)",
         [
-            owner.operator_id,
-            owner.player_id,
+            operator_id,
+            player_id,
             request.key,
             request.fingerprint,
             kind,

@@ -438,12 +438,12 @@ class TestInterrupted:
         found = {item["state"]: item for item in report["items"]}
         assert {state: item["resolution"] for state, item in found.items()} == {
             "settled": "credit",
-            "deciding": "cancel",
+            "awaiting_decision": "cancel",
             "reserving": "cancel",
         }
         amounts = ("held_minor", "in_flight_minor", "owed_minor")
         assert [found["settled"][name] for name in amounts] == [0, 0, settled["total_payout_minor"]]
-        assert [found["deciding"][name] for name in amounts] == [100, 100, 0]
+        assert [found["awaiting_decision"][name] for name in amounts] == [100, 100, 0]
         # The Pair Bonus was never asked for.
         assert [found["reserving"][name] for name in amounts] == [0, 100, 0]
         (totals,) = report["totals"]
@@ -454,10 +454,11 @@ class TestInterrupted:
         assert found["settled"]["last_problem"]
 
         listed = {item["round_id"]: item for item in read(operator, ROUNDS)["items"]}
-        assert listed[asked_again]["state"] == "deciding"
+        assert listed[asked_again]["state"] == "awaiting_decision"
         assert listed[owed]["payout_state"] == "pending"
-        assert ids(read(operator, ROUNDS, state="deciding")["items"]) == [asked_again]
-        assert ids(read(operator, ROUNDS, state="awaiting_decision")["items"]) == []
+        # Its debit is being cancelled: it can be folded, and is as it was before.
+        assert ids(read(operator, ROUNDS, state="awaiting_decision")["items"]) == [asked_again]
+        assert ids(read(operator, ROUNDS, state="deciding")["items"]) == []
         made = [(one["purpose"], one["wager"], one["state"]) for one in listed[owed]["wallet_transactions"]]
         assert made == [
             ("stake", "ante", "done"),

@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from casino_brag.errors import Code
+from casino_brag.sealing import SealBroken, Sealer
 from tests.books import broken_laws
 from tests.inprocess import AppHouse, deal_next
 from tests.running import Operator, Player, code_of, together
@@ -141,11 +142,19 @@ def test_a_voided_round_takes_no_decision_and_is_proven(operator: Operator) -> N
 
 
 def test_a_round_whose_deal_cannot_be_opened_any_more_is_refunded(
-    app_house: AppHouse, operator: Operator
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     player = operator.real_player(1_000)
     round_id = opened(player, 100, 50)
-    with app_house.restarted(lost=bytes(32)):  # another key than the one that sealed it
+    unbroken = Sealer.open
+
+    def damaged(sealer: Sealer, sealed: bytes, *, context: str) -> bytes:
+        if context.startswith("deal of round "):
+            raise SealBroken("damaged")
+        return unbroken(sealer, sealed, context=context)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Sealer, "open", damaged)
         assert code_of(player.decide(round_id, "fold")) == "internal_error"
         assert code_of(void(operator, round_id, policy="better")) == "internal_error"
         voided = void(operator, round_id).json()

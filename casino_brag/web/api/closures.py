@@ -22,7 +22,7 @@ from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
 from casino_brag.web.api.fields import one_of, written
 from casino_brag.web.api.problems import StrictBlueprint
-from casino_brag.web.api.signed import HEADERS, signing_caller
+from casino_brag.web.api.signed import HEADERS, PROBLEMS, SIGNED, signing_caller
 from casino_brag.web.service import service
 
 blueprint = StrictBlueprint(
@@ -32,22 +32,13 @@ blueprint = StrictBlueprint(
     description="Games, as an operator opens and closes them.",
 )
 
-_SIGNED: Final[list[dict[str, list[str]]]] = [{"signature": []}]
-_PROBLEMS: Final = (
-    Code.UNAUTHENTICATED,
-    Code.SIGNATURE_INVALID,
-    Code.NONCE_REUSED,
-    Code.REQUEST_IN_PROGRESS,
-    Code.BUSY,
-    Code.DATABASE_UNAVAILABLE,
-)
 _CHANGING: Final = (
     Code.BODY_TOO_LARGE,
     Code.UNSUPPORTED_MEDIA_TYPE,
     Code.MALFORMED_REQUEST,
     Code.INVALID,
     Code.NOT_FOUND,
-    *_PROBLEMS,
+    *PROBLEMS,
 )
 
 
@@ -92,9 +83,9 @@ class ClosureSchema(GameStateSchema):
 
 
 @blueprint.route("", parameters=HEADERS)
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.response(200, GameStatePageSchema)
-@blueprint.problems(*_PROBLEMS)
+@blueprint.problems(*PROBLEMS)
 def get_games() -> dict[str, Any]:
     """How the games stand for your rounds."""
     with service().database.connection() as conn:
@@ -104,7 +95,7 @@ def get_games() -> dict[str, Any]:
 
 
 @blueprint.route("/<game>/disable", methods=["POST"], parameters=HEADERS)
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.arguments(ClosureRequest)
 @blueprint.response(200, ClosureSchema)
 @blueprint.problems(*_CHANGING)
@@ -114,7 +105,7 @@ def post_disable(body: dict[str, Any], game: str) -> dict[str, Any]:
 
 
 @blueprint.route("/<game>/drain", methods=["POST"], parameters=HEADERS)
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.arguments(ClosureRequest)
 @blueprint.response(200, ClosureSchema)
 @blueprint.problems(*_CHANGING)
@@ -124,7 +115,7 @@ def post_drain(body: dict[str, Any], game: str) -> dict[str, Any]:
 
 
 @blueprint.route("/<game>/enable", methods=["POST"], parameters=HEADERS)
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.arguments(ClosureRequest)
 @blueprint.response(200, ClosureSchema)
 @blueprint.problems(*_CHANGING)

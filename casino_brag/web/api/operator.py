@@ -23,24 +23,15 @@ from casino_brag.web.api.fields import Whole, amount_minor, currency, one_of, pr
 from casino_brag.web.api.idempotency import IDEMPOTENCY_KEY, answered, idempotency_key
 from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.schemas import RoundSchema
-from casino_brag.web.api.signed import HEADERS, signing_caller
+from casino_brag.web.api.signed import HEADERS, PROBLEMS, SIGNED, signing_caller
 from casino_brag.web.service import service
 
 blueprint = StrictBlueprint(
     "operator", "operator", url_prefix="/v1/operator", description="Calls of an operator's back end, signed."
 )
 
-_SIGNED: Final[list[dict[str, list[str]]]] = [{"signature": []}]
-_PROBLEMS: Final = (
-    Code.UNAUTHENTICATED,
-    Code.SIGNATURE_INVALID,
-    Code.NONCE_REUSED,
-    Code.REQUEST_IN_PROGRESS,
-    Code.BUSY,
-    Code.DATABASE_UNAVAILABLE,
-)
 _BODY: Final = (Code.BODY_TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE, Code.MALFORMED_REQUEST, Code.INVALID)
-_MOVING: Final = (*_BODY, Code.IDEMPOTENCY_KEY_MISSING, *_PROBLEMS, Code.IDEMPOTENCY_KEY_REUSED)
+_MOVING: Final = (*_BODY, Code.IDEMPOTENCY_KEY_MISSING, *PROBLEMS, Code.IDEMPOTENCY_KEY_REUSED)
 
 
 class SessionRequest(ma.Schema):
@@ -138,10 +129,10 @@ class VoidRequest(ma.Schema):
 
 
 @blueprint.route("/sessions", methods=["POST"], parameters=HEADERS)
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.arguments(SessionRequest)
 @blueprint.response(201, OpenedSessionSchema)
-@blueprint.problems(*_BODY, *_PROBLEMS, Code.GAME_UNAVAILABLE)
+@blueprint.problems(*_BODY, *PROBLEMS, Code.GAME_UNAVAILABLE)
 def post_session(body: dict[str, Any]) -> dict[str, Any]:
     """Open a session for a player."""
     wanted = NewSession(**body | {"mode": Mode(body["mode"])})
@@ -159,9 +150,9 @@ def post_session(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.route("/sessions/<uuid:session_id>", methods=["DELETE"], parameters=HEADERS)
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.response(204)
-@blueprint.problems(*_PROBLEMS, Code.NOT_FOUND)
+@blueprint.problems(*PROBLEMS, Code.NOT_FOUND)
 def delete_session(session_id: UUID) -> None:
     """End a session.  Rounds that are open stay decidable."""
     with service().database.connection() as conn:
@@ -171,7 +162,7 @@ def delete_session(session_id: UUID) -> None:
 
 
 @blueprint.route("/players/<player>/deposits", methods=["POST"], parameters=[IDEMPOTENCY_KEY, *HEADERS])
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.arguments(MovementRequest)
 @blueprint.response(201, MovementSchema)
 @blueprint.problems(*_MOVING, Code.WALLET_EXTERNAL, Code.BALANCE_LIMIT_EXCEEDED)
@@ -181,7 +172,7 @@ def post_deposit(body: dict[str, Any], player: str) -> Response:
 
 
 @blueprint.route("/players/<player>/withdrawals", methods=["POST"], parameters=[IDEMPOTENCY_KEY, *HEADERS])
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.arguments(MovementRequest)
 @blueprint.response(201, MovementSchema)
 @blueprint.problems(*_MOVING, Code.WALLET_EXTERNAL, Code.INSUFFICIENT_FUNDS)
@@ -191,10 +182,10 @@ def post_withdrawal(body: dict[str, Any], player: str) -> Response:
 
 
 @blueprint.route("/players/<player>/balance", parameters=HEADERS)
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.arguments(BalanceQuery, location="query")
 @blueprint.response(200, BalanceSchema)
-@blueprint.problems(Code.INVALID, *_PROBLEMS, Code.WALLET_EXTERNAL)
+@blueprint.problems(Code.INVALID, *PROBLEMS, Code.WALLET_EXTERNAL)
 def get_balance(query: dict[str, Any], player: str) -> dict[str, Any]:
     """What a player's account holds."""
     _check_name(player)
@@ -211,7 +202,7 @@ def get_balance(query: dict[str, Any], player: str) -> dict[str, Any]:
 
 
 @blueprint.route("/rounds/<uuid:round_id>/void", methods=["POST"], parameters=[IDEMPOTENCY_KEY, *HEADERS])
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.arguments(VoidRequest)
 @blueprint.response(200, RoundSchema)
 @blueprint.problems(*_MOVING, Code.ROUND_NOT_FOUND, Code.GAME_UNAVAILABLE)

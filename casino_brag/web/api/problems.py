@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, Final
 
 import marshmallow as ma
@@ -15,7 +14,7 @@ from flask_smorest import Api, Blueprint
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import HTTPException
 
-from casino_brag.errors import MEANINGS, Code, ServiceError
+from casino_brag.errors import MEANINGS, Code, ServiceError, places_of
 from casino_brag.sealing import SealBroken
 from casino_brag.web.api import strict_json
 from casino_brag.web.requests import body
@@ -113,12 +112,7 @@ def _field_errors(error: HTTPException) -> Mapping[str, Any] | None:
 
 def _unforeseen(error: Exception) -> Response:
     # The text of an unforeseen error may hold anything, so only its kind and place are logged.
-    frames = []
-    trace = error.__traceback__
-    while trace is not None:
-        frames.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    log.error("unforeseen", kind=type(error).__name__, at=frames[-8:])
+    log.error("unforeseen", kind=type(error).__name__, at=places_of(error))
     detail = "The request was not carried out, or its answer was lost. Send it again."
     if isinstance(error, SealBroken):
         detail = "A stored record cannot be opened. The operator has to be told."

@@ -38,7 +38,7 @@ from casino_brag.web.api.report_schemas import (
     PerformanceQuery,
     PerformanceReportSchema,
 )
-from casino_brag.web.api.signed import HEADERS, signing_caller
+from casino_brag.web.api.signed import HEADERS, PROBLEMS, SIGNED, signing_caller
 from casino_brag.web.api.tables import NO_ACTIVITY, ROWS_MAX, pages, table, wants_csv
 from casino_brag.web.service import service
 
@@ -51,25 +51,16 @@ blueprint = StrictBlueprint(
 
 LIMIT: Final = 50
 
-_SIGNED: Final[list[dict[str, list[str]]]] = [{"signature": []}]
-_PROBLEMS: Final = (
-    Code.UNAUTHENTICATED,
-    Code.SIGNATURE_INVALID,
-    Code.NONCE_REUSED,
-    Code.REQUEST_IN_PROGRESS,
-    Code.BUSY,
-    Code.DATABASE_UNAVAILABLE,
-)
 _CSV: Final = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
 
 Read = Callable[[psycopg.Connection[Any], Any, int], list[dict[str, Any]]]
 
 
 @blueprint.route("/rounds", parameters=HEADERS)
-@blueprint.doc(security=_SIGNED, responses=_CSV)
+@blueprint.doc(security=SIGNED, responses=_CSV)
 @blueprint.arguments(OperatorRoundQuery, location="query")
 @blueprint.response(200, OperatorRoundPageSchema)
-@blueprint.problems(Code.INVALID, *_PROBLEMS)
+@blueprint.problems(Code.INVALID, *PROBLEMS)
 def get_rounds(query: dict[str, Any]) -> Response | dict[str, Any]:
     """Your rounds in full, newest first."""
     names = ("player", "state", "game", "since", "until", "mode", "test")
@@ -86,9 +77,9 @@ def get_rounds(query: dict[str, Any]) -> Response | dict[str, Any]:
 
 
 @blueprint.route("/rounds/<uuid:round_id>", parameters=HEADERS)
-@blueprint.doc(security=_SIGNED)
+@blueprint.doc(security=SIGNED)
 @blueprint.response(200, OperatorRoundSchema)
-@blueprint.problems(*_PROBLEMS, Code.ROUND_NOT_FOUND)
+@blueprint.problems(*PROBLEMS, Code.ROUND_NOT_FOUND)
 def get_round(round_id: UUID) -> dict[str, Any]:
     """One of your rounds in full, whatever its mode."""
     with service().database.connection() as conn:
@@ -102,10 +93,10 @@ def get_round(round_id: UUID) -> dict[str, Any]:
 
 
 @blueprint.route("/reports/game-performance", parameters=HEADERS)
-@blueprint.doc(security=_SIGNED, responses=_CSV)
+@blueprint.doc(security=SIGNED, responses=_CSV)
 @blueprint.arguments(PerformanceQuery, location="query")
 @blueprint.response(200, PerformanceReportSchema)
-@blueprint.problems(Code.INVALID, *_PROBLEMS)
+@blueprint.problems(Code.INVALID, *PROBLEMS)
 def get_game_performance(query: dict[str, Any]) -> Response | dict[str, Any]:
     """What each version of each game took and paid."""
     with service().database.connection() as conn:
@@ -120,10 +111,10 @@ def get_game_performance(query: dict[str, Any]) -> Response | dict[str, Any]:
 
 
 @blueprint.route("/reports/interrupted", parameters=HEADERS)
-@blueprint.doc(security=_SIGNED, responses=_CSV)
+@blueprint.doc(security=SIGNED, responses=_CSV)
 @blueprint.arguments(InterruptedQuery, location="query")
 @blueprint.response(200, InterruptedReportSchema)
-@blueprint.problems(Code.INVALID, *_PROBLEMS)
+@blueprint.problems(Code.INVALID, *PROBLEMS)
 def get_interrupted(query: dict[str, Any]) -> Response | dict[str, Any]:
     """Real rounds that are unfinished, and what is held for them."""
     with service().database.connection() as conn:
@@ -141,10 +132,10 @@ def get_interrupted(query: dict[str, Any]) -> Response | dict[str, Any]:
 
 
 @blueprint.route("/reports/alterations", parameters=HEADERS)
-@blueprint.doc(security=_SIGNED, responses=_CSV)
+@blueprint.doc(security=SIGNED, responses=_CSV)
 @blueprint.arguments(AlterationsQuery, location="query")
 @blueprint.response(200, AlterationsReportSchema)
-@blueprint.problems(Code.INVALID, *_PROBLEMS)
+@blueprint.problems(Code.INVALID, *PROBLEMS)
 def get_alterations(query: dict[str, Any]) -> Response | dict[str, Any]:
     """What was changed by hand, for you or for all operators, by whom and why."""
     with service().database.connection() as conn:

@@ -19,6 +19,19 @@ _NONCE: Final = re.compile(r"[\x21-\x7e]{16,64}")
 _TIMESTAMP: Final = re.compile(r"[0-9]{1,12}")
 _NAME: Final = re.compile(r"[\x21-\x7e]{1,64}")
 
+SIGNED: Final[list[dict[str, list[str]]]] = [{"signature": []}]
+"""What a view of such requests declares as its security ..."""
+
+PROBLEMS: Final = (
+    Code.UNAUTHENTICATED,
+    Code.SIGNATURE_INVALID,
+    Code.NONCE_REUSED,
+    Code.REQUEST_IN_PROGRESS,
+    Code.BUSY,
+    Code.DATABASE_UNAVAILABLE,
+)
+"""... and what each of them can be answered."""
+
 HEADERS: Final = [
     {"in": "header", "name": name, "required": True, "description": description, "schema": schema}
     for name, description, schema in (
