@@ -104,20 +104,45 @@ CREATE VIEW wallet_call AS
     JOIN account AS a USING (account_id)
     JOIN ledger AS l USING (ledger_id);
 
--- Says where an operator's wallet is, and how Play is funded.  False, and nothing changed, where sessions were opened
--- already and the money would change hands from the built-in wallet to another one, or back.
-CREATE FUNCTION operator_wallet(the_operator uuid, the_url text, the_funding text, audit text) RETURNS boolean
+-- Says where an operator's wallet is, and how Play is funded.
+--   changed | players_have_money (real money was in the built-in wallet, and would be out of reach)
+--   | unfinished (the wallet so far has still to say what became of something)
+CREATE FUNCTION operator_wallet(the_operator uuid, the_url text, the_funding text, audit text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    url_before text;
 BEGIN
-    UPDATE operator AS o SET wallet_url = the_url, funding = the_funding
-    WHERE o.operator_id = the_operator AND ((o.wallet_url IS NULL) = (the_url IS NULL)
-        OR NOT EXISTS (SELECT FROM session AS s WHERE s.operator_id = the_operator AND s.mode = 'real'));
-    IF FOUND THEN
-        INSERT INTO audit_entry SELECT * FROM audit_entry_of(audit);
+    -- Whoever opens the operator's books meanwhile waits: a ledger refers to its operator.
+    SELECT wallet_url INTO url_before FROM operator WHERE operator_id = the_operator FOR UPDATE;
+    IF url_before IS NULL AND EXISTS (
+        SELECT FROM ledger AS l WHERE l.operator_id = the_operator AND l.mode = 'real') THEN
+        RETURN 'players_have_money';
+    ELSIF url_before <> the_url AND EXISTS (
+        SELECT FROM wallet_transaction AS t WHERE t.operator_id = the_operator AND t.ended_at IS NULL) THEN
+        RETURN 'unfinished';
     END IF;
-    RETURN FOUND;
+    UPDATE operator SET wallet_url = the_url, funding = the_funding WHERE operator_id = the_operator;
+    INSERT INTO audit_entry SELECT * FROM audit_entry_of(audit);
+    RETURN 'changed';
 END
 $$;
+
+-- Refuses deposits and withdrawals where the money is in the operator's own wallet.
+CREATE FUNCTION refuse_deposit_beside_wallet() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM ledger AS l JOIN operator AS o USING (operator_id)
+               WHERE l.ledger_id = NEW.ledger_id AND l.mode = 'real' AND o.wallet_url IS NOT NULL) THEN
+        RAISE EXCEPTION 'the money of this operator''s players is in its own wallet'
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER transfer_is_not_beside_the_operators_wallet
+    BEFORE INSERT ON transfer FOR EACH ROW WHEN (NEW.kind IN ('deposit', 'withdrawal'))
+    EXECUTE FUNCTION refuse_deposit_beside_wallet();
+ALTER TABLE transfer ENABLE ALWAYS TRIGGER transfer_is_not_beside_the_operators_wallet;
 
 -- Says how long an operator's interrupted rounds wait, and what becomes of them then.
 CREATE FUNCTION operator_interruption(the_operator uuid, hours integer, policy text, audit text) RETURNS void
@@ -233,7 +258,8 @@ CREATE VIEW wallet_due AS
     SELECT operator_id, count(*) AS transactions, min(due_at) AS since
     FROM wallet_transaction WHERE ended_at IS NULL AND due_at <= now() GROUP BY operator_id;
 
--- Hands out some of what is due of an operator, oldest first; nobody else gets it for `lease_seconds`.
+-- Hands out some of what is due of an operator, what was tried least first: a transaction that its wallet cannot do
+-- stands in nobody's way.  Nobody else gets it for `lease_seconds`.
 -- A debit that nobody waits for any more is cancelled.
 CREATE FUNCTION wallet_claim(the_operator uuid, at_most integer, lease_seconds integer) RETURNS SETOF uuid
     LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -242,7 +268,7 @@ CREATE FUNCTION wallet_claim(the_operator uuid, at_most integer, lease_seconds i
     WHERE t.transaction_id IN (
         SELECT d.transaction_id FROM wallet_transaction AS d
         WHERE d.operator_id = the_operator AND d.ended_at IS NULL AND d.due_at <= now()
-        ORDER BY d.due_at LIMIT at_most FOR UPDATE SKIP LOCKED)
+        ORDER BY d.attempts, d.due_at LIMIT at_most FOR UPDATE SKIP LOCKED)
     RETURNING t.transaction_id
 $$;
 
@@ -254,13 +280,15 @@ CREATE FUNCTION wallet_postpone(the_transaction uuid, problem text) RETURNS void
     WHERE transaction_id = the_transaction AND ended_at IS NULL
 $$;
 
--- Has everything of an operator taken up at once: its wallet answers again.
+-- Has everything of an operator taken up at once: its wallet answers again.  So is what a clock that was set back has
+-- put further off than anything is ever put off.
 CREATE FUNCTION wallet_resume(the_operator uuid) RETURNS void
     LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
     UPDATE wallet_transaction SET due_at = now()
     WHERE transaction_id IN (
         SELECT transaction_id FROM wallet_transaction
-        WHERE operator_id = the_operator AND ended_at IS NULL AND due_at > now() AND last_problem IS NOT NULL
+        WHERE operator_id = the_operator AND ended_at IS NULL
+          AND (last_problem IS NOT NULL AND due_at > now() OR due_at > now() + interval '2 minutes')
         FOR UPDATE SKIP LOCKED)
 $$;
 

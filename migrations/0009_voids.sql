@@ -120,9 +120,11 @@ BEGIN
                     SELECT FROM round AS r
                     WHERE r.player_id = op.player_id AND r.game = op.game AND r.mode = op.mode
                       AND r.state = 'awaiting_decision') THEN 'round_open'
-                WHEN EXISTS (
+                WHEN op.seconds_between_starts > 0 AND EXISTS (
                     SELECT FROM round AS r WHERE r.player_id = op.player_id
-                      AND r.opened_at > op.opened_at - make_interval(secs => op.seconds_between_starts)) THEN 'too_soon'
+                      -- What a clock that was set back has yet to come to is no reason to wait.
+                      AND r.opened_at > op.opened_at - make_interval(secs => op.seconds_between_starts)
+                      AND r.opened_at < op.opened_at + make_interval(secs => op.seconds_between_starts)) THEN 'too_soon'
                 WHEN c.ended_at IS NOT NULL OR c.epoch <> database_epoch()
                     OR (c.player_id, c.game, c.mode, c.paytable_version_id)
                         IS DISTINCT FROM (op.player_id, op.game, op.mode, op.paytable_version_id)

@@ -129,16 +129,16 @@ class ModelWallets:
         return Reply(Verdict.REFUSED, self.balances[player], "insufficient_funds")
 
 
-def unanswered(*operations: str, times: int = 10**9) -> Rule:
-    """A rule by which so many calls of these operations get no answer."""
-    left = times
+def unanswered(*operations: str, after: int = 0) -> Rule:
+    """A rule by which calls of these operations get no answer, but for the first few."""
+    left = after
 
     def rule(operation: Operation) -> Reply | None:
         nonlocal left
-        if operation not in operations or not left:
+        if operation not in operations:
             return None
         left -= 1
-        return UNKNOWN
+        return None if left >= 0 else UNKNOWN
 
     return rule
 

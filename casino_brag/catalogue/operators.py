@@ -185,12 +185,18 @@ def set_wallet(
         before={"wallet_url": before[0], "funding": before[1]},
         after={"wallet_url": url, "funding": funding.value},
     )
-    changed = conn.execute(
+    answered = conn.execute(
         "SELECT operator_wallet(%s, %s, %s, %s)", [operator_id, url, funding.value, entry.text()]
     ).fetchone()
-    if changed != (True,):
+    assert answered is not None
+    if answered[0] == "players_have_money":
         raise SetUpError(
-            f"Players of {name} have sessions for real money on the built-in wallet. Add another operator instead."
+            f"Players of {name} have played for real money in the built-in wallet. Add another operator instead."
+        )
+    if answered[0] == "unfinished":
+        raise SetUpError(
+            f"The wallet of {name} has still to say what became of some transactions, which another one cannot know. "
+            f"Let it answer first: wallet reconcile {name} lists them."
         )
     return funding
 

@@ -61,6 +61,8 @@ def add(
     data_dir: Path,
 ) -> None:
     """Add an operator and show its first key."""
+    if funding is not None and wallet_url is None:
+        raise click.UsageError("--funding is about an operator's own wallet: give --wallet too.")
     with database(data_dir) as addresses, migrated_connection(addresses) as conn, conn.transaction():
         made = add_operator(
             conn,

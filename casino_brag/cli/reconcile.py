@@ -47,7 +47,7 @@ def reconcile_command(
         if statement is None:
             found = reconcile(conn, operator_id, begun_from=begun_from, begun_before=begun_before)
         else:
-            with statement.open(encoding="utf-8", newline="") as lines:
+            with statement.open(encoding="utf-8-sig", newline="") as lines:
                 found = reconcile(conn, operator_id, lines, begun_from=begun_from, begun_before=begun_before)
     if as_json:
         click.echo(json.dumps(found.document(), default=str))
@@ -70,8 +70,8 @@ def _told(found: Reconciliation) -> list[str]:
         if difference
     ]
     lines += [
-        f"{one.transaction_id}: {one.what} (ours {one.our_state} {one.our_amount_minor},"
-        f" theirs {one.their_state} {one.their_amount_minor})"
+        f"{one.transaction_id}: {one.what} (ours {_side(one.our_state, one.our_amount_minor)},"
+        f" theirs {_side(one.their_state, one.their_amount_minor)})"
         for one in found.differences
     ]
     compared = "" if found.compared is None else f" {found.compared} lines of the statement were compared."
@@ -85,3 +85,7 @@ def _unfinished(one: Unfinished) -> str:
     )
     since = f"since {one.begun_at:%Y-%m-%d %H:%M:%S}, {one.attempts} attempts"
     return f"{what}, {since}: {one.last_problem or 'not tried yet'}"
+
+
+def _side(state: str | None, amount_minor: int | None) -> str:
+    return "none" if state is None else f"{state} {amount_minor}"

@@ -64,7 +64,17 @@ def sandbox_wallet(
 ) -> None:
     """Run an operator's wallet for trials, which goes wrong when told to.
 
-    Its desk (balances, funding, faults, statement) is open to all who reach it: leave it on the loopback interface.
+    Its desk is open to all who reach it: leave it on the loopback interface.
+
+    \b
+    GET  /players/PLAYER?currency=GBP          what a player has
+    POST /players/PLAYER/fund                  {"currency": "GBP", "amount_minor": 500}
+    GET  /statement.csv                        every transaction
+    GET  /books                                balances, and the sums behind them
+    GET, PUT, DELETE /faults                   what goes wrong, and how often it did
+
+    Faults are {"rules": [{"kind": "error_after", "operation": "debit", "times": 1}], "seed": 7}. A rule may also have
+    player, wager, probability (0 to 1), seconds (for the kinds that wait) and reason (for refuse).
     """
     keys = partial(read_keys, keys_file)
     keys()  # what is wrong with them is said now

@@ -195,6 +195,8 @@ class _PatientArbiter(Arbiter):  # type: ignore[misc]
     def manage_workers(self) -> None:
         """Starts what is missing of the workers, once a second; the job worker is one of them."""
         super().manage_workers()
+        if self._jobs is not None and self._jobs.poll() is not None:
+            self.log.warning("The job worker ended (%s) and is started again.", self._jobs.returncode)
         if self._jobs is None or self._jobs.poll() is not None:
             self._jobs = subprocess.Popen(
                 [sys.executable, "-m", "casino_brag", "worker"],

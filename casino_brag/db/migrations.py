@@ -28,6 +28,9 @@ LOCK_KEY: Final = int.from_bytes(b"3cb migr")
 """The advisory lock held while migrating: any number that nothing else in the database uses."""
 POLL_SECONDS: Final = 0.1
 
+ATTEMPTS_MAX: Final = 20
+"""How often a migration is begun, where statements of running processes hold its tables in another order."""
+
 _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9]+(?:_[a-z0-9]+)*)\.sql")
 
 _CREATE_TABLE: Final = """
@@ -218,21 +221,36 @@ def _pending(applied: dict[int, _Applied], migrations: Sequence[Migration]) -> t
 
 
 def _apply(connection: Connection, migration: Migration) -> None:
-    try:
-        with connection.transaction():
-            connection.execute(migration.sql.encode())
-            if connection.info.transaction_status != TransactionStatus.INTRANS:
-                raise SetUpError(
-                    f"{migration.file_name} ends the transaction it runs in, and part of it may have been "
-                    "applied. Remove its COMMIT or ROLLBACK, and restore the database from a backup."
-                )
-            connection.execute(
-                "INSERT INTO public.migration (number, name, checksum) VALUES (%s, %s, %s)",
-                (migration.number, migration.name, migration.checksum),
+    """Applies one, and again where it and a running statement waited for each other: it is one transaction."""
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        try:
+            _apply_once(connection, migration)
+        except psycopg.errors.DeadlockDetected as error:
+            if attempt == ATTEMPTS_MAX:
+                raise _failed(migration, error) from error
+        except psycopg.Error as error:
+            raise _failed(migration, error) from error
+        else:
+            return
+
+
+def _failed(migration: Migration, error: psycopg.Error) -> SetUpError:
+    said = error.diag.message_primary or str(error)
+    return SetUpError(f"{migration.file_name} failed and was rolled back: {said}")
+
+
+def _apply_once(connection: Connection, migration: Migration) -> None:
+    with connection.transaction():
+        connection.execute(migration.sql.encode())
+        if connection.info.transaction_status != TransactionStatus.INTRANS:
+            raise SetUpError(
+                f"{migration.file_name} ends the transaction it runs in, and part of it may have been "
+                "applied. Remove its COMMIT or ROLLBACK, and restore the database from a backup."
             )
-    except psycopg.Error as error:
-        said = error.diag.message_primary or str(error)
-        raise SetUpError(f"{migration.file_name} failed and was rolled back: {said}") from error
+        connection.execute(
+            "INSERT INTO public.migration (number, name, checksum) VALUES (%s, %s, %s)",
+            (migration.number, migration.name, migration.checksum),
+        )
 
 
 def _has_table(connection: Connection) -> bool:

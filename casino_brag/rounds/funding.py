@@ -153,8 +153,8 @@ def cancel(house: House, wallet: Wallet, debit: Transaction) -> str | None:
 
 
 def _why(reply: Reply) -> ServiceError:
-    if reply.verdict is not Verdict.REFUSED:
-        return refusal("wallet_unavailable")
+    if reply.verdict is not Verdict.REFUSED or reply.reason == "cancelled":
+        return refusal("wallet_unavailable")  # the second: it took so long that it is being cancelled already
     return refusal(reply.reason if reply.reason in _REFUSALS else "wallet_refused")
 
 

@@ -265,8 +265,12 @@ def _check_jurisdiction(version: PaytableVersion, seen: Seen, stakes: Stakes) ->
     if (problem := rules.stake_problem(caller.currency, total_minor)) is not None:
         raise ServiceError(Code.STAKE_OUT_OF_LIMITS, problem, errors={"ante_minor": [problem]})
     if seen.last_start is not None:
-        wait = seen.last_start + timedelta(seconds=rules.seconds_between_starts) - caller.read_at
-        if wait > timedelta(0):
+        pace = timedelta(seconds=rules.seconds_between_starts)
+        passed = caller.read_at - seen.last_start
+        if (
+            abs(passed) < pace
+        ):  # a start that a clock that was set back has yet to come to is no reason to wait
+            wait = pace - passed
             raise refusal("too_soon", retry_after_seconds=math.ceil(wait.total_seconds()))
 
 

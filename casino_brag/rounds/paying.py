@@ -80,7 +80,6 @@ def _attend_to(connect: Connect, house: House, operator_id: UUID) -> int:
         problem = _finish(connect, house, wallet, transaction)
         with connect() as conn:
             if problem is not None:
-                log.warning("wallet_unanswered", operator=wallet.operator, problem=problem)
                 transactions.postpone(conn, transaction.transaction_id, problem)
                 break
             if transaction.tried_before:

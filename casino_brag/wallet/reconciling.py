@@ -13,6 +13,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from casino_brag.errors import SetUpError
+from casino_brag.game.rules import MINOR_MAX
 
 DIFFERENCES_MAX: Final = 1_000
 """How many differences are listed; all are counted."""
@@ -186,18 +187,29 @@ def _load(conn: psycopg.Connection[Any], statement: Iterable[str]) -> int:
 
 def _rows(statement: Iterable[str]) -> Iterator[tuple[str, int, str]]:
     reader = csv.DictReader(statement)
-    missing = {"transaction_id", "amount_minor", "state"} - set(reader.fieldnames or ())
-    if missing:
-        raise SetUpError(f"The statement's first line lacks the columns {', '.join(sorted(missing))}.")
-    for row in reader:
-        try:
-            transaction_id, amount_minor = UUID(row["transaction_id"]), int(row["amount_minor"])
-        except (ValueError, TypeError, AttributeError) as wrong:
-            raise SetUpError(
-                f"Line {reader.line_num} of the statement has no transaction_id or no whole amount_minor."
-            ) from wrong
-        if row["state"] not in ("done", "refused", "cancelled"):
-            raise SetUpError(
-                f"Line {reader.line_num} of the statement has a state that is none of done, refused, cancelled."
-            )
-        yield str(transaction_id), amount_minor, row["state"]
+    try:
+        missing = {"transaction_id", "amount_minor", "state"} - set(reader.fieldnames or ())
+        if missing:
+            raise SetUpError(f"The statement's first line lacks the columns {', '.join(sorted(missing))}.")
+        for row in reader:
+            yield _row(row, reader.line_num)
+    except (UnicodeDecodeError, csv.Error) as unreadable:
+        raise SetUpError(
+            f"The statement cannot be read beyond line {reader.line_num}: it has to be CSV in UTF-8."
+        ) from unreadable
+
+
+def _row(row: Mapping[str, str], line: int) -> tuple[str, int, str]:
+    try:
+        transaction_id, amount_minor = UUID(row["transaction_id"]), int(row["amount_minor"])
+    except (ValueError, TypeError, AttributeError):
+        amount_minor = -1
+    if not 0 <= amount_minor <= MINOR_MAX:
+        raise SetUpError(
+            f"Line {line} of the statement has no transaction_id, or no whole amount_minor from 0 to {MINOR_MAX}."
+        )
+    if row["state"] not in ("done", "refused", "cancelled"):
+        raise SetUpError(
+            f"Line {line} of the statement has a state that is none of done, refused, cancelled."
+        )
+    return str(transaction_id), amount_minor, row["state"]

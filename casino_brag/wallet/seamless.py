@@ -20,6 +20,8 @@ from enum import StrEnum
 from typing import Any, Final, NoReturn
 from uuid import UUID
 
+import structlog
+
 from casino_brag import outbound
 
 ANSWER_SECONDS: Final = 5.0
@@ -39,6 +41,9 @@ BALANCE_MINOR_END: Final = 2**53
 
 _REASON: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _PROBLEM_LENGTH_MAX: Final = 200
+
+
+log = structlog.get_logger("casino_brag.wallet")
 
 
 class Operation(StrEnum):
@@ -185,6 +190,13 @@ class Wallets:
             reply = self._ask(wallet, operation, body)
             # A refusal that settles nothing, as of a credit, is a wallet's that is up.
             answered = reply.verdict is not Verdict.UNKNOWN or reply.reason is not None
+            if reply.problem is not None:
+                log.warning(
+                    "wallet_unanswered",
+                    operator=wallet.operator,
+                    operation=operation.value,
+                    problem=reply.problem,
+                )
         finally:
             with self._lock:
                 circuit.calls -= 1

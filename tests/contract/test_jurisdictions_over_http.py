@@ -53,6 +53,14 @@ def test_of_two_starts_at_the_same_instant_in_two_games_one_is_too_soon(app_hous
     assert code_of(max(answers, key=lambda answer: answer.status_code)) == "too_soon"
 
 
+def test_a_clock_that_was_set_back_makes_nobody_wait(app_house: AppHouse) -> None:
+    player = app_house.player(jurisdiction="gb")
+    round_id = player.played("fold")["round_id"]
+    start_earlier(app_house, round_id, seconds=-600)
+    assert player.open(100).status_code == 201
+    start_earlier(app_house, round_id, seconds=600)
+
+
 def test_elsewhere_rounds_follow_each_other_at_once(app_house: AppHouse) -> None:
     player = app_house.player(jurisdiction="mga")
     for _ in range(3):

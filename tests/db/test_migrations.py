@@ -276,3 +276,31 @@ def test_the_lock_is_given_back_whether_migrations_fail_or_not(
         migrate(owner, [FIRST, migration(2, "broken", "SELECT 1 FROM nowhere")])
     with psycopg.connect(server.url(Role.OWNER), autocommit=True) as other:
         assert other.execute("SELECT pg_try_advisory_lock(%s)", (LOCK_KEY,)).fetchone() == (True,)
+
+
+def test_a_migration_that_waits_in_a_ring_with_a_running_statement_is_begun_again(
+    server: EmbeddedServer, owner: psycopg.Connection
+) -> None:
+    migrate(owner, [FIRST])
+    # The statement has waited for long when the ring closes, so that it is the migration that is given up.
+    ring = migration(
+        2, "ring", "LOCK TABLE account; SELECT pg_sleep(1.5); LOCK TABLE transfer; CREATE TABLE round ();"
+    )
+    locked = threading.Event()
+
+    def run() -> None:
+        with psycopg.connect(server.url(Role.OWNER)) as running:
+            running.execute("LOCK TABLE transfer")
+            locked.set()
+            while not running.execute(
+                "SELECT 1 FROM pg_locks WHERE relation = 'account'::regclass"
+            ).fetchone():
+                pass
+            running.execute("LOCK TABLE account")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    locked.wait(10)
+    assert migrate(owner, [FIRST, ring]) == (ring,)
+    thread.join(10)
+    assert "round" in tables(owner)

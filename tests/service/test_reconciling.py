@@ -46,7 +46,8 @@ def reconciled(
     ]
     command += ["--data-dir", str(house.service.data_dir)]
     if lines is not None:
-        (directory / "statement.csv").write_text("\n".join(lines) + "\n")
+        text = "\ufeff" + "\n".join(lines) + "\n"  # as spreadsheets write it
+        (directory / "statement.csv").write_text(text, encoding="utf-8", errors="surrogateescape")
         command += ["--statement", str(directory / "statement.csv")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return ran.returncode, json.loads(ran.stdout) if ran.stdout else {"error": ran.stderr}
@@ -111,6 +112,10 @@ def test_a_statement_of_a_day_is_compared_with_that_day(
         ["transaction_id,amount_minor,state", "nonsense,100,done"],
         ["transaction_id,amount_minor,state", f"{uuid4()},1.5,done"],
         ["transaction_id,amount_minor,state", f"{uuid4()},100,perhaps"],
+        ["transaction_id,amount_minor,state", f"{uuid4()},-1,done"],
+        ["transaction_id,amount_minor,state", f"{uuid4()},{2**63},done"],
+        ["transaction_id,amount_minor,state", f"{uuid4()},1,{'done' * 100_000}"],
+        ["transaction_id,amount_minor,state", "\udcff"],
         ["transaction_id,amount_minor,state", *["2f0e8f4e-0000-7000-8000-000000000000,1,done"] * 2],
     ],
 )

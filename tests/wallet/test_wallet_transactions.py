@@ -11,9 +11,13 @@ import psycopg
 import pytest
 from psycopg import errors as pg
 
+from casino_brag.catalogue.operators import Funding, set_wallet, signing_operator
 from casino_brag.db.embedded import Role
+from casino_brag.errors import SetUpError
 from casino_brag.rounds import paying
 from casino_brag.wallet import transactions
+from casino_brag.wallet.answers import Request
+from casino_brag.wallet.builtin import Direction, move
 from tests.books import broken_laws
 from tests.inprocess import AppHouse
 from tests.model_wallet import Course, Killed, ModelWallets, nothing, unanswered, wallet_in
@@ -263,6 +267,98 @@ def test_a_round_is_folded_while_the_debit_of_its_play_is_being_cancelled(
         assert attend(app_house) == 2
         assert [state for wager, state, _ in kept(conn, operator) if wager == "play"] == ["cancelled"]
     assert wallet.balances["undecided"] == 900
+
+
+def test_a_payout_that_the_wallet_cannot_do_stands_in_nobodys_way(
+    app_house: AppHouse, operator: Operator, wallet: ModelWallets
+) -> None:
+    wallet.before = unanswered("credit")
+    for _ in range(3):
+        real(operator).played("fold")
+    with app_house.connect() as conn:
+        conn.execute("UPDATE wallet_transaction SET due_at = now(), attempts = 9 WHERE ended_at IS NULL")
+        player = real(operator)
+        latest = player.played("fold")["round_id"]
+        conn.execute("UPDATE wallet_transaction SET due_at = now() WHERE ended_at IS NULL")
+        wallet.before = unanswered("credit", after=1)
+        assert attend(app_house) == 1
+    assert player.get(f"/v1/rounds/{latest}").json()["payout_state"] == "paid"
+
+
+def test_a_clock_that_was_set_back_puts_nothing_off_for_long(
+    app_house: AppHouse, operator: Operator, wallet: ModelWallets
+) -> None:
+    wallet.before = unanswered("credit")
+    player = real(operator)
+    round_id = player.played("fold")["round_id"]
+    wallet.before = nothing
+    with app_house.connect() as conn:
+        conn.execute(
+            "UPDATE wallet_transaction SET due_at = now() + interval '10 minutes', last_problem = NULL"
+            " WHERE ended_at IS NULL"
+        )
+    paying.begin(app_house.service.database.connection)
+    assert attend(app_house) == 1
+    assert player.get(f"/v1/rounds/{round_id}").json()["payout_state"] == "paid"
+
+
+def test_an_operator_whose_players_have_money_here_gets_no_wallet_elsewhere(app_house: AppHouse) -> None:
+    operator = app_house.new_operator()
+    assert operator.deposit("bob", 5_000).status_code == 201
+    with app_house.connect() as conn, pytest.raises(SetUpError, match="built-in wallet"):
+        set_wallet(conn, operator.name, "https://wallet.example.com", actor="system:tests")
+    assert operator.withdraw("bob", 5_000).status_code == 201
+
+
+def test_no_deposit_slips_in_beside_the_operators_wallet(app_house: AppHouse, operator: Operator) -> None:
+    """As by a process from before operators had wallets, which does not ask."""
+    with app_house.connect() as conn:
+        found = signing_operator(conn, operator.name, operator.key_id)
+        assert found is not None
+        with pytest.raises(pg.RestrictViolation, match="its own wallet"):
+            move(
+                conn,
+                Request.of("k", "POST", "/", {}),
+                direction=Direction.DEPOSIT,
+                operator_id=found.operator_id,
+                operator=found.name,
+                player="bob",
+                currency="GBP",
+                amount_minor=100,
+                now=found.read_at,
+            )
+
+
+def test_a_wallet_is_not_exchanged_while_it_has_still_to_answer(
+    app_house: AppHouse, operator: Operator, wallet: ModelWallets
+) -> None:
+    wallet.before = unanswered("credit")
+    real(operator).played("fold")
+    with app_house.connect() as conn:
+        with pytest.raises(SetUpError, match="wallet reconcile"):
+            set_wallet(conn, operator.name, "https://elsewhere.example.com", actor="system:tests")
+        wallet.before = nothing
+        conn.execute("UPDATE wallet_transaction SET due_at = now() WHERE ended_at IS NULL")
+        attend(app_house)
+        set_wallet(
+            conn, operator.name, "https://elsewhere.example.com", Funding.RESERVE, actor="system:tests"
+        )
+        # Said anew without it, the funding stays.
+        again = set_wallet(conn, operator.name, "https://wallet.example.com", actor="system:tests")
+        assert again is Funding.RESERVE
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "wallet.example.com", "ftp://wallet.example.com", "http://wallet.example.com", "https:///brag"),
+        *("https://a@b/", "https://h:99999/", "https://[x/", "https://wallet.example.com/brag?key=1"),
+    ],
+)
+def test_an_address_that_is_no_wallets_is_refused(app_house: AppHouse, url: str) -> None:
+    operator = app_house.new_operator()
+    with app_house.connect() as conn, pytest.raises(SetUpError):
+        set_wallet(conn, operator.name, url, actor="system:tests")
 
 
 def test_a_wager_is_not_debited_twice_and_a_round_not_paid_twice(
