@@ -16,6 +16,7 @@ from casino_brag.cli.operators import operator
 from casino_brag.cli.paytables import paytables
 from casino_brag.cli.reconcile import reconcile_command
 from casino_brag.cli.rng import rng
+from casino_brag.cli.rounds import rounds
 from casino_brag.cli.sandbox import sandbox_wallet
 from casino_brag.cli.serve import serve
 from casino_brag.cli.simulation import simulate
@@ -32,7 +33,7 @@ def commands() -> None:
 
 wallet.add_command(reconcile_command)
 for command in (
-    *(serve, worker, migrate, paytables, operator, games, wallet, sandbox_wallet, seals, db),
+    *(serve, worker, migrate, paytables, operator, games, rounds, wallet, sandbox_wallet, seals, db),
     *(par_sheet, outcomes, rank, claims, diff, simulate),
     *(rng, integrity),
 ):

@@ -9,6 +9,7 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import click
 import psycopg
@@ -70,6 +71,8 @@ def test_these_are_the_commands() -> None:
         "games disable",
         "games drain",
         "games enable",
+        "rounds",
+        "rounds void",
         "wallet",
         "wallet check",
         "wallet reconcile",
@@ -272,6 +275,17 @@ UNMIGRATED = [
     ["operator", "webhook", "acme", "https://hooks.example.com"],
     ["games", "list"],
     ["wallet", "reconcile", "acme"],
+    [
+        "rounds",
+        "void",
+        str(UUID(int=1)),
+        "--operator",
+        "acme",
+        "--reason",
+        "A test.",
+        "--approver",
+        "A tester",
+    ],
     ["worker", "--once"],
     ["seals", "status"],
     ["seals", "renew"],

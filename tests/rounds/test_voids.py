@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import secrets
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 import requests
+from click.testing import CliRunner, Result
 
-from casino_brag.errors import Code
+from casino_brag.cli import commands
+from casino_brag.db.embedded import Role
+from casino_brag.errors import Code, SetUpError
 from casino_brag.sealing import SealBroken, Sealer
 from tests.books import broken_laws
 from tests.inprocess import AppHouse, deal_next
@@ -210,3 +215,28 @@ def test_a_void_without_a_reason_or_an_approver_is_refused(operator: Operator, w
     answer = void(operator, round_id, **wrong)
     assert code_of(answer) == Code.INVALID
     assert list(answer.json()["errors"]) == list(wrong)
+
+
+def test_whoever_runs_the_service_can_void_a_round_by_a_command(
+    app_house: AppHouse, operator: Operator
+) -> None:
+    player = operator.real_player(1_000)
+    round_id = opened(player, 100)
+
+    def command(*arguments: str) -> Result:
+        keys = ",".join(
+            f"{name}:{b64encode(key).decode()}" for name, key in app_house.config.seal_keys.items()
+        )
+        environment = {"DATABASE_URL": app_house.server.url(Role.OWNER), "CASINO_BRAG_SEAL_KEYS": keys}
+        return CliRunner().invoke(commands, ["rounds", "void", *arguments], env=environment)
+
+    said = ("--operator", operator.name, "--reason", WHY["reason"], "--approver", WHY["approver"])
+    told = command(round_id, *said)
+    assert (told.exit_code, told.stdout) == (
+        0,
+        f"Round {round_id} is voided: {WHY['reason']} 100 minor units of GBP go back to the player.\n",
+    )
+    assert player.balance_minor() == 1_000
+    assert command(round_id, *said).stdout == told.stdout
+    assert isinstance(command(str(UUID(int=1)), *said).exception, SetUpError)
+    assert command(round_id, *said[:-1], " ").exit_code == 2
