@@ -132,3 +132,10 @@ def test_the_unreleased_changes_say_what_they_mean_for_certification() -> None:
     unreleased = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1]
     assert unreleased.startswith("[Unreleased]")
     assert re.search(r"^Certification: \S", unreleased, re.MULTILINE)
+
+
+def test_the_image_is_built_from_all_that_the_wheel_holds() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    held = project["tool"]["hatch"]["build"]["targets"]["wheel"]["include"]
+    let_in = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {f"!{path.strip('/')}" for path in held} <= set(let_in)
