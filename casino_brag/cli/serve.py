@@ -215,6 +215,7 @@ class _PatientArbiter(Arbiter):  # type: ignore[misc]
                 self._jobs.wait(JOBS_STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 self._jobs.kill()  # whatever it was doing is taken up by the next one
+                self._jobs.wait()
 
 
 class _Server(Application):  # type: ignore[misc]
