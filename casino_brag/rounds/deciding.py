@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -75,14 +75,26 @@ def decide(connect: Connect, house: House, ask: Ask) -> Answer:
             if outcome != _UNANSWERED:
                 return outcome.answer_or_refusal()
             return _answer_kept(conn, house, ask, seen.caller)
-    return _decide_from_wallet(connect, house, ask, seen, seen.round)
+        missing_minor = _missing_minor(conn, house, ask, seen.round)
+    return _decide_from_wallet(connect, house, ask, seen, seen.round, missing_minor)
 
 
 _UNANSWERED: Final = Outcome("replayed", None)
 """The decision was taken before, and nobody has been told yet."""
 
 
-def _decide_from_wallet(connect: Connect, house: House, ask: Ask, seen: Seen, opened: Round) -> Answer:
+def _missing_minor(conn: psycopg.Connection[Any], house: House, ask: Ask, opened: Round) -> int:
+    """What the operator's wallet has yet to be debited for the decision; 0 where the Play was reserved at the deal."""
+    if opened.state != AWAITING_DECISION or ask.decision is not Decision.PLAY:
+        return 0
+    version = house.shelf.version(conn, opened.paytable_version_id)
+    play_minor = play_stake_minor(version.paytable, opened.stakes)
+    return opened.ante_minor + opened.pair_bonus_minor + play_minor - opened.held_minor
+
+
+def _decide_from_wallet(
+    connect: Connect, house: House, ask: Ask, seen: Seen, opened: Round, missing_minor: int
+) -> Answer:
     """Decides a round whose stakes the operator's wallet was debited for; the wallet is asked to pay it at once."""
     caller = seen.caller
     if opened.state == VOIDED:
@@ -90,13 +102,8 @@ def _decide_from_wallet(connect: Connect, house: House, ask: Ask, seen: Seen, op
     if opened.state == SETTLED and opened.decision != ask.decision:
         raise refusal("already_decided")
 
-    def settled(conn: psycopg.Connection[Any]) -> tuple[Outcome, Transaction]:
-        (now_seen,) = read_for_deciding(conn, [ask])
-        assert now_seen is not None
-        assert now_seen.round is not None
-        ready = settle_round(
-            conn, house, now_seen.round, ask.decision, Decider.of(caller), now_seen.following
-        )
+    def settled(conn: psycopg.Connection[Any], funded: Round) -> tuple[Outcome, Transaction]:
+        ready = settle_round(conn, house, funded, ask.decision, Decider.of(caller), seen.following)
         credit = ready.credit(caller.player)
         (outcome,) = carry_out(conn, "round_decide", [ready.op(None, credit, held=True)])
         if outcome.name not in ("settled", "replayed"):
@@ -104,28 +111,18 @@ def _decide_from_wallet(connect: Connect, house: House, ask: Ask, seen: Seen, op
         return outcome, credit
 
     def played(conn: psycopg.Connection[Any], _: int) -> tuple[Outcome, Transaction]:
-        outcome, credit = settled(conn)
+        outcome, credit = settled(conn, replace(opened, debited_minor=opened.held_minor + missing_minor))
         assert outcome.name == "settled", (
-            "while the debit of the Play was unfinished nobody else could decide"
+            "nobody else could decide while the debit of the Play was unfinished"
         )
         return outcome, credit
 
-    missing_minor = 0
-    with connect() as conn:
-        version = house.shelf.version(conn, opened.paytable_version_id)
-        if opened.state == AWAITING_DECISION and ask.decision is Decision.PLAY:
-            needed_minor = (
-                opened.ante_minor
-                + opened.pair_bonus_minor
-                + play_stake_minor(version.paytable, opened.stakes)
-            )
-            missing_minor = needed_minor - opened.held_minor
     if missing_minor > 0:
         stake = Stake(opened.round_id, opened.game, {"play": missing_minor}, decided=True)
         outcome, credit = staked(connect, house, caller, stake, played)
     else:
         with connect() as conn:
-            outcome, credit = settled(conn)
+            outcome, credit = settled(conn, opened)
     if outcome.answer is not None:
         return outcome.answer
     balance_minor = None if outcome == _UNANSWERED else pay(connect, house, credit)
