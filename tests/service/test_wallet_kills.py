@@ -50,7 +50,7 @@ class Cut:
 
     def opens_first(self) -> None:
         """Where it is the decision that is cut, there has to be a round."""
-        opened = self.open()
+        opened = insisted(self.open)[-1]
         assert opened.status_code == 201, opened.text
         self.round_id = opened.json()["round_id"]
 
