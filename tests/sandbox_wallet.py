@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -185,7 +186,7 @@ class SandboxWallet:
 
     def statement(self) -> list[dict[str, str]]:
         """Every transaction, in the order in which they first came."""
-        return list(csv.DictReader(self._get("/statement.csv").text.splitlines()))
+        return list(csv.DictReader(StringIO(self._get("/statement.csv").text, newline="")))
 
     def state(self, transaction_id: str) -> str | None:
         """What became of a transaction; None when it was never seen."""

@@ -189,7 +189,8 @@ def followed(running: subprocess.Popen[bytes], log: Path, expected: int) -> list
 def test_a_round_is_played_on_the_sandbox_wallet_and_both_sides_agree(afternoon: Afternoon) -> None:
     settled = afternoon.file("settled.json")
     assert (settled["state"], settled["decision"], settled["payout_state"]) == ("settled", "play", "paid")
-    statement = list(csv.DictReader((afternoon.directory / "statement.csv").read_text().splitlines()))
+    with (afternoon.directory / "statement.csv").open(newline="") as file:
+        statement = list(csv.DictReader(file))
     assert [(line["direction"], line["wager"], line["state"]) for line in statement] == [
         ("debit", "ante", "done"),
         ("debit", "pair_bonus", "done"),

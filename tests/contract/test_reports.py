@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -51,7 +52,7 @@ def read(operator: Operator, path: str, **query: Any) -> dict[str, Any]:
 def rows_of(operator: Operator, path: str, **query: Any) -> list[dict[str, str]]:
     answer = asked(operator, path, format="csv", **query)
     assert answer.status_code == 200, answer.text
-    return list(csv.DictReader(answer.text.splitlines()))
+    return list(csv.DictReader(StringIO(answer.text, newline="")))
 
 
 def ids(listed: Any) -> list[str]:
@@ -198,7 +199,7 @@ class TestLists:
         assert answer.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
         assert 'filename="rounds.csv"' in answer.headers["Content-Disposition"]
         assert answer.text.count("\r\n") == answer.text.count("\n") == 2
-        (row,) = csv.DictReader(answer.text.splitlines())
+        (row,) = csv.DictReader(StringIO(answer.text, newline=""))
         assert row["player"] == "'" + name
         assert (row["player_cards"], row["dealer_cards"]) == (PRIAL, ACE_HIGH)
         assert (row["paytable_version"], row["paytable_digest"]) == ("1", settled["paytable"]["digest"])
@@ -471,8 +472,9 @@ class TestAlterations:
     def test_what_was_changed_is_told_with_who_why_and_what_it_was_before(
         self, operator: Operator, app_house: AppHouse
     ) -> None:
+        reason = "A fault,\u2028said in two lines."
         round_id = operator.player().open().json()["round_id"]
-        voided(operator, round_id, reason="A fault.", approver="the duty manager")
+        voided(operator, round_id, reason=reason, approver="the duty manager")
         operator.send("POST", f"/v1/operator/games/{GAME}/drain", {"reason": "Tonight."})
         app_house.new_operator().send("POST", f"/v1/operator/games/{GAME}/drain", {"reason": "Not ours."})
         report = read(operator, ALTERATIONS, period="life")
@@ -485,7 +487,7 @@ class TestAlterations:
         assert (void["round_id"], void["authoriser"], void["reason"]) == (
             round_id,
             "the duty manager",
-            "A fault.",
+            reason,
         )
         rows = rows_of(operator, ALTERATIONS, period="life")
         assert [row["entry_id"] for row in rows] == [item["entry_id"] for item in report["items"]]
