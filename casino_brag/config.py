@@ -23,6 +23,9 @@ class Config:
 
     `seal_keys`: AES-256 keys by key id; the first one seals, all open.  `pool_size`: connections a worker.
     `rate_per_second`: requests a caller may send to a worker; 0 is no limit.
+    `large_amounts`: from which amounts on rounds and players' days are told of (`casino_brag.watch.large`).
+    `sealing_lag_seconds`: how long ago the log may have been sealed where rounds are opened; 0 is no limit.
+    `rtp_suspension`: what is done with a version when the evidence against it is at its highest: none, drain, disable.
     """
 
     database_url: str = field(repr=False)
@@ -30,6 +33,9 @@ class Config:
     log_format: str = "json"
     pool_size: int = 8
     rate_per_second: int = 200
+    sealing_lag_seconds: int = 300
+    large_amounts: str = ""
+    rtp_suspension: str = "drain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,34 @@ def read_config(*, database_url: str | None = None, seal_keys: Mapping[str, byte
             log_format=env.str("CASINO_BRAG_LOG_FORMAT", log_format, validate=OneOf(["json", "console"])),
             pool_size=_pool_size(env),
             rate_per_second=env.int("CASINO_BRAG_RATE_PER_SECOND", 200, validate=Range(0, 100_000)),
+            sealing_lag_seconds=env.int("CASINO_BRAG_SEALING_LAG_SECONDS", 300, validate=Range(0, 86_400)),
+            large_amounts=env.str("CASINO_BRAG_LARGE_AMOUNTS", ""),
+            rtp_suspension=env.str(
+                "CASINO_BRAG_RTP_SUSPENSION", "drain", validate=OneOf(["none", "drain", "disable"])
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SealingSettings:
+    """What the job worker needs to know of the log: the text of its keys, where its checkpoints go and how often.
+
+    None where the environment does not say it.
+    """
+
+    log_keys: str | None = field(repr=False)
+    checkpoints_dir: Path | None
+    checkpoint_seconds: int
+
+
+def read_sealing_settings() -> SealingSettings:
+    """The settings of sealing in the environment; `SetUpError` names the variable that is wrong."""
+    env = Env()
+    with _named_when_wrong():
+        return SealingSettings(
+            log_keys=env.str("CASINO_BRAG_LOG_KEYS", None),
+            checkpoints_dir=env.path("CASINO_BRAG_CHECKPOINTS_DIR", None),
+            checkpoint_seconds=env.int("CASINO_BRAG_CHECKPOINT_SECONDS", 60, validate=Range(1, 86_400)),
         )
 
 

@@ -29,6 +29,7 @@ class Code(StrEnum):
     UNAUTHENTICATED = "unauthenticated"
     SIGNATURE_INVALID = "signature_invalid"
     NONCE_REUSED = "nonce_reused"
+    FORBIDDEN = "forbidden"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     ROUND_NOT_FOUND = "round_not_found"
     SESSION_EXPIRED = "session_expired"
@@ -37,6 +38,7 @@ class Code(StrEnum):
     PAYOUT_LIMIT_EXCEEDED = "payout_limit_exceeded"
     TOO_SOON = "too_soon"
     RNG_UNAVAILABLE = "rng_unavailable"
+    SEALING_BEHIND = "sealing_behind"
     REQUEST_IN_PROGRESS = "request_in_progress"
     PAYOUT_PENDING = "payout_pending"
     ROUND_OPEN = "round_open"
@@ -81,6 +83,7 @@ MEANINGS: Final[Mapping[Code, Meaning]] = {
     Code.UNAUTHENTICATED: Meaning(401, "The caller is not known"),
     Code.SIGNATURE_INVALID: Meaning(401, "The request's signature does not hold"),
     Code.NONCE_REUSED: Meaning(401, "This signed request was seen before"),
+    Code.FORBIDDEN: Meaning(403, "The caller has no role that may do this"),
     Code.IDEMPOTENCY_KEY_REUSED: Meaning(422, "The Idempotency-Key was used for another request"),
     Code.ROUND_NOT_FOUND: Meaning(404, "There is no such round"),
     Code.SESSION_EXPIRED: Meaning(401, "The session has ended"),
@@ -89,6 +92,7 @@ MEANINGS: Final[Mapping[Code, Meaning]] = {
     Code.PAYOUT_LIMIT_EXCEEDED: Meaning(422, "The stakes could win more than the game may pay"),
     Code.TOO_SOON: Meaning(429, "The last round began too short a time ago", True, 5),
     Code.RNG_UNAVAILABLE: Meaning(503, "No cards can be drawn", True, 5),
+    Code.SEALING_BEHIND: Meaning(503, "The log is not being sealed", True, 5),
     Code.REQUEST_IN_PROGRESS: Meaning(409, "Another request is being worked on", True, 1),
     Code.PAYOUT_PENDING: Meaning(409, "The last round is still being paid", True, 2),
     Code.ROUND_OPEN: Meaning(409, "A round is open already"),

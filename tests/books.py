@@ -83,7 +83,7 @@ LAWS: dict[str, str] = {
     "a round has an audit entry for each step it took": """
         SELECT r.round_id FROM round AS r
         WHERE (SELECT array_agg(type ORDER BY type) FROM audit_entry AS e
-               WHERE e.round_id = r.round_id AND type LIKE 'round.%')
+               WHERE e.round_id = r.round_id AND type IN ('round.opened', 'round.settled', 'round.voided'))
             IS DISTINCT FROM ARRAY['round.opened']
                 || CASE WHEN r.decision IS NOT NULL THEN ARRAY['round.settled'] ELSE '{}' END
                 || CASE r.state WHEN 'voided' THEN ARRAY['round.voided'] ELSE '{}' END""",
@@ -133,7 +133,7 @@ LAWS: dict[str, str] = {
                            AND e.actor = 'system:interruption-policy')))""",
     "an audit entry's columns are what its bytes say": """
         SELECT e.entry_id FROM audit_entry AS e, audit_entry_of(convert_from(e.bytes, 'UTF8')) AS derived
-        WHERE e IS DISTINCT FROM derived""",
+        WHERE to_jsonb(e) - 'written_xid' IS DISTINCT FROM to_jsonb(derived) - 'written_xid'""",
     "a player has at most one open round in a game": """
         SELECT player_id, game, mode FROM round WHERE state = 'awaiting_decision'
         GROUP BY player_id, game, mode HAVING count(*) > 1""",

@@ -29,7 +29,7 @@ from casino_brag.rounds.house import House
 from casino_brag.sealing import Sealer
 from casino_brag.web.app import create_app
 from casino_brag.web.service import EXTENSION, Service
-from tests.running import Operator, Player, forget
+from tests.running import Operator, Player, forget, new_staff
 
 
 @dataclass
@@ -78,6 +78,11 @@ class AppHouse:
             made = add_operator(conn, self.sealer, name, actor="system:tests", **known)
         return Operator(self.base, made.operator, made.key_id, made.secret)
 
+    def staff(self, *roles: str) -> Player:
+        """A new person of staff with these roles, who calls with a token as a player does."""
+        with self.connect() as conn:
+            return new_staff(conn, self.base, *roles)
+
     @property
     def operator(self) -> Operator:
         """One operator for tests that need no other."""
@@ -105,7 +110,9 @@ def _served(server: EmbeddedServer) -> Iterator[AppHouse]:
     with psycopg.connect(server.url(Role.OWNER), autocommit=True) as conn:
         migrate(conn, read_migrations(shipped("migrations")))
         publish_directory(conn, shipped("paytables"), actor="system:tests")
-    config = Config(server.url(Role.APP), {"k1": secrets.token_bytes(32)}, rate_per_second=0)
+    config = Config(
+        server.url(Role.APP), {"k1": secrets.token_bytes(32)}, rate_per_second=0, sealing_lag_seconds=0
+    )
     app = create_app(config)
     http = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})

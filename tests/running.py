@@ -24,6 +24,8 @@ import requests
 from click.testing import CliRunner
 
 from casino_brag.catalogue.signing import signature
+from casino_brag.catalogue.staff import Role as StaffRole
+from casino_brag.catalogue.staff import Said, add_staff, issue_token
 from casino_brag.cli import commands
 from casino_brag.db.embedded import EmbeddedServer, Role
 from casino_brag.errors import MEANINGS, Code
@@ -300,6 +302,11 @@ class RunningService:
         made = json.loads(done.stdout)
         return Operator(self.base, made["operator"], made["key_id"], made["secret"])
 
+    def staff(self, *roles: str) -> Player:
+        """A new person of staff with these roles, who calls with a token as a player does."""
+        with self.connect() as conn:
+            return new_staff(conn, self.base, *roles)
+
     @contextmanager
     def connect(self, role: Role = Role.OWNER) -> Iterator[psycopg.Connection[Any]]:
         """A connection to the service's database."""
@@ -351,6 +358,13 @@ def forget(data_dir: Path) -> None:
     cluster = data_dir / "postgres"
     if cluster.is_symlink():
         shutil.rmtree(cluster.resolve().parent)
+
+
+def new_staff(conn: psycopg.Connection[Any], base: str, *roles: str) -> Player:
+    """A new person of staff with these roles, and a token to call with."""
+    said, name = Said(actor="system:tests"), "staff-" + secrets.token_hex(4)
+    add_staff(conn, name, map(StaffRole, roles), said)
+    return Player(base, issue_token(conn, name, "tests", said).token, name=name)
 
 
 def free_port() -> int:

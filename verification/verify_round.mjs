@@ -35,6 +35,13 @@ const DEALT = { // and these, unless the commitment expired before anything was 
   player_cards: CARDS,
   dealer_cards: CARDS,
 };
+const LOGGED = { // and this, once the log has the round's entry
+  leaf_index: "[0-9]+",
+  tree_size: "[1-9][0-9]*",
+  proof: String.raw`\[("[A-Za-z0-9+/]{43}=",?)*\]`,
+  checkpoint: '".*"',
+  verifier_keys: String.raw`\[("[!#-[\]-~]+",?)*\]`,
+};
 const NESTED_MAX = 32;
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -56,7 +63,10 @@ function canonical(value, depth = NESTED_MAX) {
 /** What is missing, too much, or not of its form. */
 function formProblems(receipt) {
   const expired = member(receipt, "state") === "expired";
-  const problems = misformed("", receipt, expired ? RECEIPT : { ...RECEIPT, ...DEALT });
+  const form = expired ? { ...RECEIPT } : { ...RECEIPT, ...DEALT };
+  const inclusion = member(receipt, "inclusion");
+  if (inclusion !== undefined) form.inclusion = inclusion === null ? "null" : LOGGED;
+  const problems = misformed("", receipt, form);
   if (problems.length) return problems;
   if (!expired && receipt.client_seeds === "off" && receipt.client_seed !== null) {
     problems.push("client_seed is given, but client_seeds is off");
@@ -262,7 +272,40 @@ function entryProblems(receipt) {
     .map(([path]) => `audit.entry: ${path} is not what the receipt says`);
 }
 
-// 6. One receipt, and several of a series.
+// 6. The log: a Merkle tree (RFC 9162, section 2.1) that has the leaf, if the receipt says where.
+
+/** Whether the hashes of the proof lead from the leaf to the root in the checkpoint. */
+async function inclusionProblems(receipt) {
+  const { leaf_index, tree_size, proof, checkpoint } = receipt.inclusion;
+  const lines = checkpoint.split("\n");
+  if (lines[1] !== String(tree_size) || !(leaf_index < tree_size)) {
+    return ["inclusion: the checkpoint is not one of tree_size entries, or the leaf is not among them"];
+  }
+  let place = leaf_index;
+  let last = tree_size - 1;
+  let under = unhex(receipt.audit.leaf_hash);
+  const up = () => { // whole numbers up to 2^53, for which >> is too short
+    place = Math.floor(place / 2);
+    last = Math.floor(last / 2);
+  };
+  for (const encoded of proof) {
+    const beside = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
+    if (last === 0) return ["inclusion.proof has more hashes than the way to the root"];
+    if (place % 2 === 1 || place === last) {
+      under = await sha256(joined([1], beside, under));
+      while (place % 2 === 0 && place) up();
+    } else {
+      under = await sha256(joined([1], under, beside));
+    }
+    up();
+  }
+  if (last || lines[2] !== btoa(String.fromCharCode(...under))) {
+    return ["inclusion.proof does not lead from the leaf to the root in the checkpoint"];
+  }
+  return [];
+}
+
+// 7. One receipt, and several of a series.
 
 /**
  * Checks one receipt. `commitment` is the value that was noted before staking: without it, nothing shows that the
@@ -286,6 +329,7 @@ export async function verifyRound(receipt, { commitment } = {}) {
   }
   if (dealt) problems.push(...(await dealProblems(receipt)));
   problems.push(...(await leafProblems(receipt)), ...entryProblems(receipt));
+  if (receipt.inclusion) problems.push(...(await inclusionProblems(receipt)));
   const [index] = dealt ? await dealIndex(childWords(receipt)) : [];
   return { holds: !problems.length, problems, cards: dealt ? cards(index) : { player: [], dealer: [] } };
 }

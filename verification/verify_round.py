@@ -15,6 +15,7 @@ Exit status: 0 all holds, 1 something does not, 2 a receipt cannot be read or th
 from __future__ import annotations
 
 import argparse
+import base64
 import hashlib
 import hmac
 import json
@@ -51,6 +52,13 @@ DEALT = {  # and these, unless the commitment expired before anything was dealt
     "player_cards": CARDS,
     "dealer_cards": CARDS,
 }
+LOGGED = {  # and this, once the log has the round's entry
+    "leaf_index": "[0-9]+",
+    "tree_size": "[1-9][0-9]*",
+    "proof": r'\[("[A-Za-z0-9+/]{43}=",?)*\]',
+    "checkpoint": '".*"',
+    "verifier_keys": r'\[("[!#-[\]-~]+",?)*\]',
+}
 WHOLE_MAX = 2**53 - 1  # up to here every program that reads JSON has a whole number exactly
 NESTED_MAX = 32
 ABSENT = object()
@@ -75,7 +83,10 @@ def canonical(value: Any, depth: int = NESTED_MAX) -> str:
 def form_problems(receipt: Any) -> list[str]:
     """What is missing, too much, or not of its form."""
     expired = type(receipt) is dict and receipt.get("state") == "expired"
-    problems = list(misformed("", receipt, RECEIPT if expired else RECEIPT | DEALT))
+    form = RECEIPT if expired else RECEIPT | DEALT
+    if type(receipt) is dict and "inclusion" in receipt:
+        form = form | {"inclusion": "null" if receipt["inclusion"] is None else LOGGED}
+    problems = list(misformed("", receipt, form))
     if problems:
         return problems
     if not expired and receipt["client_seeds"] == "off" and receipt["client_seed"] is not None:
@@ -246,7 +257,33 @@ def at(value: Any, path: str) -> Any:
     return value
 
 
-# 6. One receipt, and several of a series.
+# 6. The log: a Merkle tree (RFC 9162, section 2.1) that has the leaf, if the receipt says where.
+
+
+def inclusion_problems(receipt: dict[str, Any]) -> list[str]:
+    """Whether the hashes of the proof lead from the leaf to the root in the checkpoint."""
+    said = receipt["inclusion"]
+    lines = said["checkpoint"].split("\n")
+    if lines[1:2] != [str(said["tree_size"])] or not said["leaf_index"] < said["tree_size"]:
+        return ["inclusion: the checkpoint is not one of tree_size entries, or the leaf is not among them"]
+    place, last = said["leaf_index"], said["tree_size"] - 1
+    under = bytes.fromhex(receipt["audit"]["leaf_hash"])
+    for beside in map(base64.b64decode, said["proof"]):
+        if last == 0:
+            return ["inclusion.proof has more hashes than the way to the root"]
+        if place % 2 == 1 or place == last:
+            under = sha256(b"\x01" + beside + under)
+            while place % 2 == 0 and place:
+                place, last = place // 2, last // 2
+        else:
+            under = sha256(b"\x01" + under + beside)
+        place, last = place // 2, last // 2
+    if last or lines[2:3] != [base64.b64encode(under).decode()]:
+        return ["inclusion.proof does not lead from the leaf to the root in the checkpoint"]
+    return []
+
+
+# 7. One receipt, and several of a series.
 
 
 def verify(receipt: Any, noted: str | None = None) -> dict[str, list[str]]:
@@ -265,6 +302,8 @@ def verify(receipt: Any, noted: str | None = None) -> dict[str, list[str]]:
         checks["both seeds give this deal"] = deal_problems(receipt)
     checks["the leaf hash is that of the audit entry"] = leaf_problems(receipt)
     checks["the audit entry says what the receipt says"] = entry_problems(receipt)
+    if receipt.get("inclusion") is not None:
+        checks["the leaf is in the log of the checkpoint"] = inclusion_problems(receipt)
     return checks
 
 
@@ -284,7 +323,7 @@ def chain_problems(receipts: list[dict[str, Any]]) -> list[str]:
     return problems
 
 
-# 7. The command.
+# 8. The command.
 
 LARGEST_FILE = 1 << 20
 

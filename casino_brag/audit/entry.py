@@ -90,6 +90,48 @@ class EntryType(StrEnum):
     """An operator is told nothing any more, as it or somebody for it wished."""
     WEBHOOK_GIVEN_UP = "webhook.given_up"
     """An operator could not be told something for three days, and is told neither it nor anything older."""
+    RTP_CHECKED = "rtp.checked"
+    """What live play returned was compared with what the rules let expect; `payload` sums it up."""
+    RTP_ALERT = "rtp.alert"
+    """The evidence against a paytable version reached a level; operators are told."""
+    RTP_CASE_OPENED = "rtp.case_opened"
+    """A case was opened of such an alert."""
+    RTP_CASE_CHANGED = "rtp.case_changed"
+    """A case was noted in, investigated or closed, or a further alert joined it."""
+    PROGRAM_FAILED = "program.failed"
+    """Something happened that the program does not foresee; a request or a job ended in it."""
+    CLOCK_STEPPED = "clock.stepped"
+    """The database's clock went forward or back by more than the time that had passed on a machine."""
+    CLOCK_DRIFTED = "clock.drifted"
+    """A machine's clock and the database's came to differ, or agree again."""
+    ROUND_LARGE_WIN = "round.large_win"
+    """A round paid much more than its stakes."""
+    ROUND_LARGE_WAGER = "round.large_wager"
+    """Much was staked on a round."""
+    PLAYER_LARGE_WIN = "player.large_win"
+    """What a player won in a day became large."""
+    PLAYER_LARGE_WAGER = "player.large_wager"
+    """What a player staked in a day became large."""
+    REPLAY_COMPLETED = "replay.completed"
+    """All rounds of a period were derived anew from their records, and agree with them."""
+    REPLAY_DIFFERED = "replay.differed"
+    """Some of them do not."""
+    STAFF_ADDED = "staff.added"
+    """A person came to staff, with these roles."""
+    STAFF_ROLES_CHANGED = "staff.roles_changed"
+    """A person of staff has other roles from now on."""
+    STAFF_TOKEN_ISSUED = "staff.token_issued"  # noqa: S105 - a name, no secret
+    """A person of staff was given a token to call with."""
+    STAFF_TOKEN_REVOKED = "staff.token_revoked"  # noqa: S105 - a name, no secret
+    """Such a token was ended."""
+    STAFF_RETIRED = "staff.retired"
+    """A person left staff, and every token of that person's ended."""
+    STAFF_CALLED = "staff.called"
+    """A person of staff made a call; `payload` says which, and whether it was within that person's roles."""
+    STAFF_REFUSED = "staff.refused"
+    """A token was refused; `payload` says the address it came from, `reason` what was wrong with it."""
+    LOG_KEY_ADDED = "log.key_added"
+    """A key signs the log's checkpoints from now on; `payload` holds what checks them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +139,8 @@ class Entry:
     """One thing that happened.
 
     `occurred_at` is the database's clock, to the microsecond.  `actor` did it (``player:…``, ``operator:…``,
-    ``system:…``); `authoriser` allowed it where that is somebody else.  Amounts in `payload` are minor units.
+    ``staff:…``, ``system:…``); `authoriser` allowed it where that is somebody else.  Amounts in `payload` are minor
+    units.
     """
 
     type: EntryType

@@ -85,7 +85,7 @@ def add_operator(
         occurred_at=clock(conn),
         actor=actor,
         operator_id=operator_id,
-        payload={"name": name, "key_id": made.key_id, "origins": list(origins), "launch_url": launch_url},
+        after={"name": name, "key_id": made.key_id, "origins": list(origins), "launch_url": launch_url},
     )
     try:
         conn.execute(
@@ -113,17 +113,30 @@ def rotate_key(conn: psycopg.Connection[Any], sealer: Sealer, name: str, *, acto
     """Gives an operator a new key beside its newest one; an older one ends.  `SetUpError` for an unknown name."""
     operator_id = operator_id_of(conn, name)
     made = Credentials(name, _new_key_id(), _new_secret())
-    entry = Entry(
-        type=EntryType.OPERATOR_KEY_ROTATED,
-        occurred_at=clock(conn),
-        actor=actor,
-        operator_id=operator_id,
-        payload={"name": name, "key_id": made.key_id},
-    )
     sealed = sealer.seal(made.secret.encode(), context=_context(operator_id, made.key_id))
-    conn.execute(
-        "SELECT operator_key_rotate(%s, %s, %s, %s)", [operator_id, made.key_id, sealed, entry.text()]
-    )
+    with conn.transaction():  # one after the other, so that each entry tells what its change found
+        conn.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended('operator_key_rotate:' || %s, 0))", [operator_id]
+        )
+        live = [
+            key_id
+            for (key_id,) in conn.execute(
+                "SELECT key_id FROM operator_key WHERE operator_id = %s AND retired_at IS NULL"
+                " ORDER BY added_at, slot",
+                [operator_id],
+            )
+        ]
+        entry = Entry(
+            type=EntryType.OPERATOR_KEY_ROTATED,
+            occurred_at=clock(conn),
+            actor=actor,
+            operator_id=operator_id,
+            before={"name": name, "key_ids": live},
+            after={"name": name, "key_ids": [*live[-1:], made.key_id]},
+        )
+        conn.execute(
+            "SELECT operator_key_rotate(%s, %s, %s, %s)", [operator_id, made.key_id, sealed, entry.text()]
+        )
     return made
 
 

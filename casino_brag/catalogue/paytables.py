@@ -96,7 +96,14 @@ class Published:
     changed: bool
 
 
-def publish_directory(conn: psycopg.Connection[Any], directory: Path, *, actor: str) -> list[Published]:
+def publish_directory(
+    conn: psycopg.Connection[Any],
+    directory: Path,
+    *,
+    actor: str,
+    authoriser: str | None = None,
+    reason: str | None = None,
+) -> list[Published]:
     """Publishes every paytable file of a directory; a game whose file is gone or will not do is closed.
 
     A problem of one file closes one game: the others are published all the same.
@@ -104,13 +111,29 @@ def publish_directory(conn: psycopg.Connection[Any], directory: Path, *, actor: 
     files = {file.stem: file for file in directory.glob("*.toml")}
     known = {game for (game,) in conn.execute("SELECT game FROM game")}
     return [
-        publish(conn, files.get(game, directory / f"{game}.toml"), actor=actor)
+        publish(
+            conn,
+            files.get(game, directory / f"{game}.toml"),
+            actor=actor,
+            authoriser=authoriser,
+            reason=reason,
+        )
         for game in sorted(files.keys() | known)
     ]
 
 
-def publish(conn: psycopg.Connection[Any], file: Path, *, actor: str) -> Published:
-    """Makes a file's content the active version of its game, or closes the game when the file will not do."""
+def publish(
+    conn: psycopg.Connection[Any],
+    file: Path,
+    *,
+    actor: str,
+    authoriser: str | None = None,
+    reason: str | None = None,
+) -> Published:
+    """Makes a file's content the active version of its game, or closes the game when the file will not do.
+
+    `authoriser` has allowed it, where that is somebody else than `actor`; `reason` is why.
+    """
     if not _GAME.fullmatch(file.stem):
         unnamed = f"{str(file)!a}: a paytable's file is named after its game, as three-card-brag.toml"
         return Published(ascii(file.stem), None, (unnamed,), changed=False)
@@ -119,7 +142,7 @@ def publish(conn: psycopg.Connection[Any], file: Path, *, actor: str) -> Publish
         _refuse_to_favour_players(file, paytable)
     except PaytableError as error:
         return _close(conn, file.stem, tuple(str(problem) for problem in error.problems), actor)
-    return _activate(conn, paytable, actor)
+    return _activate(conn, paytable, actor, authoriser, reason)
 
 
 def _refuse_to_favour_players(file: Path, paytable: Paytable) -> None:
@@ -133,40 +156,65 @@ def _refuse_to_favour_players(file: Path, paytable: Paytable) -> None:
         )
 
 
-def _activate(conn: psycopg.Connection[Any], paytable: Paytable, actor: str) -> Published:
-    entry = Entry(
-        type=EntryType.PAYTABLE_ACTIVATED,
-        occurred_at=clock(conn),
-        actor=actor,
-        after={"game": paytable.game, "digest": paytable.digest},
-    )
-    row = conn.execute(
-        "SELECT version, changed FROM paytable_publish(%s, %s, %s, %s, %s, %s)",
-        [
-            uuid7(),
-            paytable.game,
-            paytable.digest,
-            paytable.canonical_bytes().decode(),
-            Jsonb(published_figures(paytable)),
-            entry.text(),
-        ],
-    ).fetchone()
+def _activate(
+    conn: psycopg.Connection[Any], paytable: Paytable, actor: str, authoriser: str | None, reason: str | None
+) -> Published:
+    figures = published_figures(paytable)
+    with conn.transaction():
+        before = _found(conn, paytable.game)
+        entry = Entry(
+            type=EntryType.PAYTABLE_ACTIVATED,
+            occurred_at=clock(conn),
+            actor=actor,
+            authoriser=authoriser,
+            reason=reason,
+            before=before,
+            after={"game": paytable.game, "state": "enabled", "digest": paytable.digest},
+        )
+        row = conn.execute(
+            "SELECT version, changed FROM paytable_publish(%s, %s, %s, %s, %s, %s)",
+            [
+                uuid7(),
+                paytable.game,
+                paytable.digest,
+                paytable.canonical_bytes().decode(),
+                Jsonb(figures),
+                entry.text(),
+            ],
+        ).fetchone()
     assert row is not None
     return Published(paytable.game, row[0], (), changed=row[1])
 
 
 def _close(conn: psycopg.Connection[Any], game: str, problems: tuple[str, ...], actor: str) -> Published:
     reason = "\n".join(problems)
-    entry = Entry(
-        type=EntryType.GAME_DISABLED,
-        occurred_at=clock(conn),
-        actor=actor,
-        reason=reason,
-        after={"game": game, "state": "disabled"},
-    )
-    row = conn.execute("SELECT game_disable(%s, %s, %s)", [game, reason, entry.text()]).fetchone()
+    with conn.transaction():
+        before = _found(conn, game)
+        entry = Entry(
+            type=EntryType.GAME_DISABLED,
+            occurred_at=clock(conn),
+            actor=actor,
+            reason=reason,
+            before=before,
+            after={"game": game, "state": "disabled"},
+        )
+        row = conn.execute("SELECT game_disable(%s, %s, %s)", [game, reason, entry.text()]).fetchone()
     assert row is not None
     return Published(game, None, problems, changed=row[0])
+
+
+def _found(conn: psycopg.Connection[Any], game: str) -> Mapping[str, Any] | None:
+    """How a game stands before it is changed; others who would change it wait until the transaction ends.
+
+    None for a game that there was not.
+    """
+    conn.execute("SELECT pg_advisory_xact_lock(hashtextextended('paytable_publish:' || %s, 0))", [game])
+    row = conn.execute(
+        "SELECT g.state, v.version, v.digest FROM game AS g"
+        " LEFT JOIN paytable_version AS v ON v.version_id = g.active_version_id WHERE g.game = %s",
+        [game],
+    ).fetchone()
+    return None if row is None else {"game": game, "state": row[0], "version": row[1], "digest": row[2]}
 
 
 def published_figures(paytable: Paytable) -> list[dict[str, str]]:

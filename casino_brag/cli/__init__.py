@@ -8,18 +8,24 @@ from io import TextIOWrapper
 
 import click
 
+from casino_brag.cli.audit import audit
 from casino_brag.cli.database import db, migrate
 from casino_brag.cli.games import games
 from casino_brag.cli.integrity import integrity, seals
+from casino_brag.cli.log_keys import rotate_key
 from casino_brag.cli.odds import claims, diff, outcomes, par_sheet, rank
 from casino_brag.cli.operators import operator
 from casino_brag.cli.paytables import paytables
 from casino_brag.cli.reconcile import reconcile_command
+from casino_brag.cli.replay import replay
+from casino_brag.cli.reports import report
 from casino_brag.cli.rng import rng
 from casino_brag.cli.rounds import rounds
+from casino_brag.cli.rtp import rtp
 from casino_brag.cli.sandbox import sandbox_wallet
 from casino_brag.cli.serve import serve
 from casino_brag.cli.simulation import simulate
+from casino_brag.cli.staff import staff
 from casino_brag.cli.wallet import wallet
 from casino_brag.cli.worker import worker
 from casino_brag.errors import SetUpError
@@ -32,10 +38,12 @@ def commands() -> None:
 
 
 wallet.add_command(reconcile_command)
+audit.add_command(replay)
+audit.add_command(rotate_key)
 for command in (
-    *(serve, worker, migrate, paytables, operator, games, rounds, wallet, sandbox_wallet, seals, db),
+    *(serve, worker, migrate, paytables, operator, staff, games, rounds, wallet, sandbox_wallet, seals, db),
     *(par_sheet, outcomes, rank, claims, diff, simulate),
-    *(rng, integrity),
+    *(audit, rtp, report, rng, integrity),
 ):
     commands.add_command(command)
 

@@ -1,23 +1,28 @@
-"""Where an installation keeps what is its own: the data directory, the seal's keys, the way to its database."""
+"""Where an installation keeps what is its own: the data directory, the keys, the way to its database."""
 
 from __future__ import annotations
 
 import base64
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import psycopg
 
-from casino_brag.config import parse_seal_keys
+from casino_brag.audit.notes import SigningKey
+from casino_brag.audit.publishing import Publication
+from casino_brag.audit.sealer import Sealing, signing_keys
+from casino_brag.config import parse_seal_keys, read_sealing_settings
 from casino_brag.db.embedded import EmbeddedServer, Role
 from casino_brag.db.migrations import shipped_migrations, verify
 from casino_brag.errors import SetUpError
+
+T = TypeVar("T")
 
 
 def default_data_dir() -> Path:
@@ -83,28 +88,57 @@ def seal_keys(data_dir: Path) -> Mapping[str, bytes]:
     """The keys of ``CASINO_BRAG_SEAL_KEYS``, else those of the data directory, which are made on first use."""
     if given := os.environ.get("CASINO_BRAG_SEAL_KEYS"):
         return parse_seal_keys(given)
-    file = data_dir / "seal.keys"
+    first = f"k1:{base64.b64encode(secrets.token_bytes(32)).decode()}"
+    return _kept(data_dir / "seal.keys", first, parse_seal_keys, "the seal's keys")
+
+
+def log_keys(data_dir: Path) -> tuple[SigningKey, ...]:
+    """The keys of ``CASINO_BRAG_LOG_KEYS``, else those of the data directory; the first is the present one."""
+    if given := read_sealing_settings().log_keys:
+        return signing_keys(given)
+    first = SigningKey.generate(f"casino-brag/{secrets.token_hex(4)}").text()
+    return _kept(log_keys_file(data_dir), first, signing_keys, "the log's keys")
+
+
+def log_keys_file(data_dir: Path) -> Path:
+    """Where the log's keys are kept that no environment gives."""
+    return data_dir / "log.keys"
+
+
+def sealing(data_dir: Path) -> Sealing:
+    """What the log is sealed with, and where its checkpoints are published."""
+    settings = read_sealing_settings()
+    directory = settings.checkpoints_dir or data_dir / "checkpoints"
+    return Sealing(log_keys(data_dir), Publication(directory, settings.checkpoint_seconds))
+
+
+def _kept(file: Path, first: str, parse: Callable[[str], T], what: str) -> T:
+    """What a file of keys holds; it is made, with `first` in it, if it is not there."""
     try:
         if not file.exists():
-            _make_seal_keys(file)
-        return parse_seal_keys(file.read_text(encoding="ascii").strip())
+            write_secret(file, first)
+        return parse(file.read_text(encoding="ascii").strip())
     except (SetUpError, UnicodeDecodeError) as damaged:
-        raise SetUpError(f"{file} is damaged: restore the seal's keys from a backup.") from damaged
+        raise SetUpError(f"{file} is damaged: restore {what} from a backup.") from damaged
     except OSError as failure:
         raise SetUpError(
-            f"The seal's keys in {file} cannot be read or made: {failure.strerror}."
+            f"{what.capitalize()} in {file} cannot be read or made: {failure.strerror}."
         ) from failure
 
 
-def _make_seal_keys(file: Path) -> None:
-    # Written aside and linked into place: of two processes that begin together one wins, and both read the same.
+def write_secret(file: Path, text: str, *, anew: bool = False) -> None:
+    """Makes a file whole or not at all; one that is there stays as it is, unless it is to be written `anew`."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     aside = file.with_name(f".{file.name}.{os.getpid()}")
     with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as written:
-        written.write(f"k1:{base64.b64encode(secrets.token_bytes(32)).decode()}\n")
+        written.write(f"{text}\n")
         written.flush()
         os.fsync(written.fileno())
+    if anew:
+        aside.replace(file)
+        return
     try:
+        # Of two processes that begin together one wins, and both read the same.
         with suppress(FileExistsError):
             os.link(aside, file)
     finally:

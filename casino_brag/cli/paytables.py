@@ -30,11 +30,13 @@ def paytables() -> None:
 
 @paytables.command()
 @paytables_option
+@click.option("--reason", help="Why, for the record.")
+@click.option("--authoriser", help="Who has allowed it, for the record.")
 @data_dir_option
-def publish(directory: Path, data_dir: Path) -> None:
+def publish(directory: Path, reason: str | None, authoriser: str | None, data_dir: Path) -> None:
     """Make each file of a directory its game's active version; a game whose file will not do is closed."""
     with database(data_dir) as addresses, migrated_connection(addresses) as conn:
-        published = publish_directory(conn, directory, actor=ACTOR)
+        published = publish_directory(conn, directory, actor=ACTOR, authoriser=authoriser, reason=reason)
     for found in published:
         if found.version is not None:
             click.echo(

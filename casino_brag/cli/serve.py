@@ -21,7 +21,7 @@ from psycopg import sql
 from casino_brag.catalogue.operators import Credentials, add_operator, newest_credentials, signing_operator
 from casino_brag.catalogue.paytables import Published, publish_directory
 from casino_brag.catalogue.sessions import Mode, NewSession, hash_of, open_session
-from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys
+from casino_brag.cli.installation import data_dir_option, database, owner_connection, seal_keys, sealing
 from casino_brag.cli.paytables import paytables_option, report_problems
 from casino_brag.config import Config, read_config, read_server_settings
 from casino_brag.db.migrations import migrate, shipped_migrations
@@ -58,6 +58,9 @@ def serve(host: str, port: int, workers: int | None, directory: Path, data_dir: 
     _must_be_free(host, port)
     with database(data_dir) as addresses:
         keys = seal_keys(data_dir)
+        sealing(
+            data_dir
+        )  # the job worker's, which finds it by itself; said here if something is wrong with it
         with owner_connection(addresses) as conn:
             try:
                 started = _set_up(conn, keys, directory)
@@ -69,15 +72,19 @@ def serve(host: str, port: int, workers: int | None, directory: Path, data_dir: 
         report_problems(started.published, directory)
         config = read_config(database_url=addresses.app, seal_keys=keys)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        _Server(
-            config, address, workers, _greeting(address, data_dir, started), _jobs_environment(config)
-        ).run()
+        greeting = _greeting(address, data_dir, started)
+        _Server(config, address, workers, greeting, _jobs_environment(config, data_dir)).run()
 
 
-def _jobs_environment(config: Config) -> Mapping[str, str]:
-    """Where the job worker finds the same database and keys."""
+def _jobs_environment(config: Config, data_dir: Path) -> Mapping[str, str]:
+    """Where the job worker finds the same database and keys, and the log's."""
     keys = (f"{name}:{base64.b64encode(key).decode()}" for name, key in config.seal_keys.items())
-    return {**os.environ, "DATABASE_URL": config.database_url, "CASINO_BRAG_SEAL_KEYS": ",".join(keys)}
+    return {
+        **os.environ,
+        "DATABASE_URL": config.database_url,
+        "CASINO_BRAG_SEAL_KEYS": ",".join(keys),
+        "CASINO_BRAG_DATA_DIR": str(data_dir),
+    }
 
 
 @dataclass(frozen=True, slots=True)

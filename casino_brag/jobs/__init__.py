@@ -1,1 +1,1 @@
-"""What has to be done without anybody asking: payouts, cancellations, interrupted rounds, webhooks."""
+"""What has to be done without anybody asking: payouts, cancellations, interrupted rounds, webhooks, the log."""

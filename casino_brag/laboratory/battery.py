@@ -24,9 +24,8 @@ from casino_brag.errors import SetUpError
 from casino_brag.laboratory.collectors import raw
 from casino_brag.laboratory.forms import normal
 from casino_brag.laboratory.judging import Judgement, Test, judge
-from casino_brag.laboratory.tails import binomial_p
+from casino_brag.odds.tails import binomial_p, chi_square_p
 from casino_brag.rng.generator import Generator
-from casino_brag.simulation.verdict import chi_square_p
 
 PACKAGES: Final[Mapping[str, str]] = {"ent": "ent", "rngtest": "rng-tools-debian", "dieharder": "dieharder"}
 """Programs, and the Debian package of each."""

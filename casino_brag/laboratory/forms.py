@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casino_brag.laboratory.judging import Test
-from casino_brag.simulation.verdict import EXPECTED_MIN, chi_square_p, normal_p
+from casino_brag.odds.tails import EXPECTED_MIN, normal_p, pearson
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -19,22 +19,9 @@ Floats = NDArray[np.float64]
 def fit(name: str, counted: Counts, chances: Floats) -> Test:
     """Pearson's chi-square of counts against the probability of each cell.
 
-    Cells in which fewer than five are expected are counted as one.  A count where none can be is infinitely far out,
-    and so is a count of nothing: what is counted here happens many times in the smallest sample.
+    A count of nothing is infinitely far out: what is counted here happens many times in the smallest sample.
     """
-    expected = chances * counted.sum()
-    if counted[chances == 0].any() or not counted.any():
-        return Test(name, "chi-square", inf, len(counted) - 1, 0.0)
-    order = np.argsort(expected, kind="stable")
-    counted, expected = counted[order], expected[order]
-    small = int(np.searchsorted(expected, EXPECTED_MIN))
-    while small and small < len(expected) and expected[:small].sum() < EXPECTED_MIN:
-        small += 1
-    if small:
-        counted = np.append(counted[small:], counted[:small].sum())
-        expected = np.append(expected[small:], expected[:small].sum())
-    statistic = float(((counted - expected) ** 2 / expected).sum())
-    return Test(name, "chi-square", statistic, len(counted) - 1, chi_square_p(statistic, len(counted) - 1))
+    return Test(name, "chi-square", *pearson(counted, chances))
 
 
 def normal(name: str, total: float, mean: float, sd: float) -> Test:

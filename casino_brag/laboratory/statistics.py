@@ -23,7 +23,7 @@ from casino_brag.game.hands import Category, all_hands
 from casino_brag.laboratory.collectors import paytable
 from casino_brag.laboratory.forms import Counts, Floats, fit, geometric, normal, runs
 from casino_brag.laboratory.judging import Test
-from casino_brag.laboratory.tails import poisson_p
+from casino_brag.odds.tails import poisson_p
 from casino_brag.rng.deal import CARDS_DEALT, DEALS, PACK_SIZE
 from casino_brag.simulation.mapper import Cards
 

@@ -19,6 +19,9 @@ MANIFEST: Final = PACKAGE / "MANIFEST.sha256"
 _LOADED: Final = MANIFEST.read_bytes() if MANIFEST.is_file() else b""
 """The manifest of the program that runs; a process that was forked later runs this one too."""
 
+LOADED_DIGEST: Final = sha256(_LOADED).hexdigest()
+"""Its digest, which tells one program from another of the same version."""
+
 NAMED_MAX: Final = 5
 """How many files a problem names."""
 

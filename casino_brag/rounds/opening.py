@@ -57,7 +57,8 @@ class Ask:
 class Seen:
     """What the first round trip read for one request; `game_state` and `version_id` are the game's, if it exists.
 
-    `closed` says whether the game was closed for the operator; `last_start` is when the player's last round began.
+    `closed` says whether the game was closed for the operator; `last_start` is when the player's last round began;
+    `attended_at` is when the log was sealed.
     """
 
     caller: Caller
@@ -67,6 +68,7 @@ class Seen:
     version_id: UUID | None
     closed: str | None
     last_start: datetime | None
+    attended_at: datetime
     latest: Latest | None
 
 
@@ -83,9 +85,9 @@ def open_round(connect: Connect, house: House, ask: Ask) -> Answer:
     """Takes the stakes, deals and answers; or repeats the first answer to the same request.
 
     Raises `ServiceError`: unauthenticated, idempotency_key_reused, session_expired, invalid, game_unavailable,
-    stake_out_of_limits, payout_limit_exceeded, too_soon, rng_unavailable, round_open, commitment_stale,
-    insufficient_funds, balance_limit_exceeded, busy; and where the money is in an operator's wallet what
-    `funding.staked` raises.  None of them takes a stake.
+    stake_out_of_limits, payout_limit_exceeded, too_soon, rng_unavailable, sealing_behind, round_open,
+    commitment_stale, insufficient_funds, balance_limit_exceeded, busy; and where the money is in an operator's
+    wallet what `funding.staked` raises.  None of them takes a stake.
     """
     with connect() as conn:
         house.upkeep.attend(conn, house.generator)
@@ -117,6 +119,7 @@ def _prepare(conn: psycopg.Connection[Any], house: House, ask: Ask) -> Prepared 
         return answer
     version = _acceptable(conn, house, ask, seen)
     _must_have_random_numbers(conn, house)
+    _must_be_sealed(house, seen)
     if seen.latest is not None and seen.latest.in_play:
         raise refusal("round_open")
     if seen.latest is None or not seen.latest.serves(version.version_id):
@@ -164,7 +167,8 @@ def read_for_opening(conn: psycopg.Connection[Any], asks: Sequence[Ask]) -> list
         SELECT caller.*, known.fingerprint, known.status, known.body,
             coalesce(ask.game, caller.session_game), game.state, game.active_version_id,
             closure_of(caller.operator_id, game.game, game.active_version_id),
-            (SELECT max(r.opened_at) FROM round AS r WHERE r.player_id = caller.player_id), latest.*
+            (SELECT max(r.opened_at) FROM round AS r WHERE r.player_id = caller.player_id),
+            (SELECT attended_at FROM audit_sealing), latest.*
         FROM unnest(%s::bytea[], %s::text[], %s::text[]) WITH ORDINALITY
             AS ask (token_hash, idempotency_key, game, item)
         LEFT JOIN session_caller AS caller USING (token_hash)
@@ -186,9 +190,9 @@ def _seen(row: tuple[Any, ...]) -> Seen | None:
     caller, row = Caller.from_columns(row)
     if caller is None:
         return None
-    known, (game, game_state, version_id, closed, last_start) = Known(*row[:3]), row[3:8]
-    latest, _ = Latest.from_columns(row[8:])
-    return Seen(caller, known, game, game_state, version_id, closed, last_start, latest)
+    known, (game, game_state, version_id, closed, last_start, attended_at) = Known(*row[:3]), row[3:9]
+    latest, _ = Latest.from_columns(row[9:])
+    return Seen(caller, known, game, game_state, version_id, closed, last_start, attended_at, latest)
 
 
 def prepare_opening(
@@ -292,6 +296,15 @@ def _must_have_random_numbers(conn: psycopg.Connection[Any], house: House) -> No
         house.generator.check()
     except RngUnavailable as unavailable:
         raise _no_random_numbers(conn, house) from unavailable
+
+
+def _must_be_sealed(house: House, seen: Seen) -> None:
+    """Nothing is dealt while the log is not proven: what would be recorded now could be changed unseen."""
+    if house.sealing_is_behind(seen.attended_at, seen.caller.read_at):
+        raise ServiceError(
+            Code.SEALING_BEHIND,
+            "The log of the service is not being sealed. No stake was taken; try again later.",
+        )
 
 
 def _renew(conn: psycopg.Connection[Any], house: House, seen: Seen, version: PaytableVersion) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
@@ -9,6 +10,8 @@ from uuid import UUID
 import psycopg
 
 from casino_brag.audit import EntryType
+from casino_brag.audit.records import first_checkpoint_covering, stored_hashes, verifier_keys
+from casino_brag.audit.tree import inclusion_proof
 from casino_brag.catalogue.sessions import read_caller
 from casino_brag.errors import Code, ServiceError
 from casino_brag.rng import PROTOCOL
@@ -25,24 +28,26 @@ _DEALT: Final = ("client_seed", "client_seeds", "deal_index", "discards", "playe
 def proof(conn: psycopg.Connection[Any], token_hash: bytes, round_id: UUID) -> dict[str, Any]:
     """The proof of a round that is over, or of a commitment that was replaced before it was dealt from.
 
-    All of it is taken from the audit entry that closed it, and the entry is part of it.  Raises `ServiceError`:
-    unauthenticated, round_not_found, proof_unavailable.
+    All of it is taken from the audit entry that closed it, and the entry is part of it.  `inclusion` shows that this
+    entry is in the log, by the first signed checkpoint that has it; None in the seconds before there is one.  Raises
+    `ServiceError`: unauthenticated, round_not_found, proof_unavailable.
     """
     caller = read_caller(conn, token_hash)
     row = conn.execute(
         """
-        SELECT entry.type, entry.payload, entry.bytes, entry.leaf_hash
+        SELECT entry.type, entry.payload, entry.bytes, entry.leaf_hash, leaf.leaf_index
         FROM (SELECT round_id, player_id, mode FROM commitment UNION SELECT round_id, player_id, mode FROM round)
             AS known
         LEFT JOIN audit_entry AS entry
             ON entry.round_id = known.round_id AND entry.type = ANY (%s) AND entry.payload ? 'seed'
+        LEFT JOIN audit_leaf AS leaf ON leaf.entry_id = entry.entry_id
         WHERE known.round_id = %s AND known.player_id = %s AND known.mode = %s
         """,
         [list(_STATES), round_id, caller.player_id, caller.mode],
     ).fetchone()
     if row is None:
         raise round_not_found()
-    kind, payload, entry, leaf_hash = row
+    kind, payload, entry, leaf_hash, leaf_index = row
     if kind is None:
         raise ServiceError(
             Code.PROOF_UNAVAILABLE,
@@ -58,5 +63,20 @@ def proof(conn: psycopg.Connection[Any], token_hash: bytes, round_id: UUID) -> d
         "commitment": payload["commitment"],
         "seed": payload["seed"],
         "audit": {"leaf_hash": leaf_hash.hex(), "entry": entry.decode()},
+        "inclusion": None if leaf_index is None else _inclusion(conn, leaf_index),
     }
     return found | {name: payload[name] for name in _DEALT if name in payload}
+
+
+def _inclusion(conn: psycopg.Connection[Any], leaf_index: int) -> dict[str, Any] | None:
+    checkpoint = first_checkpoint_covering(conn, leaf_index)
+    if checkpoint is None:
+        return None
+    proof = inclusion_proof(stored_hashes(conn), leaf_index, checkpoint.tree_size)
+    return {
+        "leaf_index": leaf_index,
+        "tree_size": checkpoint.tree_size,
+        "proof": [b64encode(beside).decode() for beside in proof],
+        "checkpoint": checkpoint.note,
+        "verifier_keys": [key.text() for key in verifier_keys(conn)],
+    }

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from casino_brag.db.clock import rfc3339
 from casino_brag.db.migrations import shipped_migrations, verify
 from casino_brag.errors import SetUpError
 from casino_brag.rng import RngUnavailable
@@ -25,6 +26,7 @@ def obstacles(conn: psycopg.Connection[Any], house: House) -> list[str]:
         found.append(str(wrong))
     else:
         found += _silent_numbers(conn, house)
+        found += _unsealed_log(conn, house)
         if conn.execute("SELECT FROM game WHERE state = 'enabled' LIMIT 1").fetchone() is None:
             found.append("No game is enabled.")
         if not _opens_seals(conn, house):
@@ -47,6 +49,17 @@ def _silent_numbers(conn: psycopg.Connection[Any], house: House) -> list[str]:
             f"No random numbers can be had: {reason}. The process has to be started again, once it is mended."
         ]
     return []
+
+
+def _unsealed_log(conn: psycopg.Connection[Any], house: House) -> list[str]:
+    row = conn.execute("SELECT attended_at, now() FROM audit_sealing").fetchone()
+    assert row is not None
+    attended_at, now = row
+    if not house.sealing_is_behind(attended_at, now):
+        return []
+    return [
+        f"The log was last sealed at {rfc3339(attended_at)}. See whether a job worker runs, and what it logs."
+    ]
 
 
 def _opens_seals(conn: psycopg.Connection[Any], house: House) -> bool:
@@ -73,6 +86,6 @@ def _writes_directly(conn: psycopg.Connection[Any]) -> bool:
     row = conn.execute(
         "SELECT bool_or(has_table_privilege(c.oid, 'DELETE, TRUNCATE, TRIGGER')"
         " OR has_any_column_privilege(c.oid, 'INSERT, UPDATE'))"
-        " FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'"
+        " FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')"
     ).fetchone()
     return row is not None and bool(row[0])

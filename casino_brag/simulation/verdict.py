@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from math import erfc, exp, inf, lgamma, log, sqrt
+from math import sqrt
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from casino_brag.odds.outcomes import outcomes
 from casino_brag.odds.payoffs import EVERY_SPOT, MAIN, payoffs, total
 from casino_brag.odds.returns import hands_by_category
 from casino_brag.odds.strategies import count_endings
+from casino_brag.odds.tails import EXPECTED_MIN, chi_square_p, normal_p
 from casino_brag.simulation.plan import Plan
 from casino_brag.simulation.tally import CATEGORIES, RESULTS, Counts, Tally
 
@@ -35,10 +36,6 @@ in a hundred times: seldom enough to be worth the second run, often enough that 
 DISAGREES_BELOW: Final = 1e-6
 """It disagrees when one is below this.  A right one is condemned once in a million times; a wrong one is caught for
 all that, as the evidence against it grows with every round played."""
-
-EXPECTED_MIN: Final = 5
-"""Cells in which fewer are expected are counted as one: below that the chi-square law does not fit the statistic
-(W. G. Cochran, Some Methods for Strengthening the Common chi-square Tests, Biometrics 10, 1954)."""
 
 ENDINGS: Final = tuple(f"{category}.{result}" for category in CATEGORIES for result in RESULTS)
 
@@ -194,35 +191,6 @@ def judge(plan: Plan, tally: Tally, confidence: float = 0.95) -> Verdict:
         holm([figure.p for figure in figures] + [fit.p for fit in fits]),
         tuple(cell.name for cell in fits[-1].cells if cell.counted and not cell.expected),
     )
-
-
-def chi_square_p(statistic: float, degrees: int) -> float:
-    """The probability that chi-square with so many degrees of freedom is at least so large.
-
-    The finite sum for whole degrees (M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions, 26.4.4 and
-    26.4.5), in logarithms, so that thousands of degrees overflow nothing.
-
-    >>> f"{chi_square_p(18.307038, 10):.6f} {chi_square_p(2772.0, 2651):.4f}"
-    '0.050000 0.0499'
-    """
-    assert statistic >= 0
-    assert degrees >= 0
-    half, odd = statistic / 2, degrees % 2 / 2
-    if degrees == 0 or half == 0:
-        return 1.0
-    if half == inf:
-        return 0.0
-    terms = (exp((k + odd) * log(half) - half - lgamma(k + odd + 1)) for k in range(degrees // 2))
-    return min(1.0, (erfc(sqrt(half)) if odd else 0.0) + sum(terms))
-
-
-def normal_p(z: float) -> float:
-    """The probability that a standard normal number is at least so far from 0.
-
-    >>> f"{normal_p(1.959964):.6f}"
-    '0.050000'
-    """
-    return erfc(abs(z) / sqrt(2))
 
 
 def holm(probabilities: Sequence[float]) -> tuple[float, ...]:

@@ -26,7 +26,11 @@ class Service:
         """The service that a configuration describes.  Nothing is connected yet."""
         return cls(
             Database(config.database_url, pool_size=config.pool_size),
-            House.with_keys(config.seal_keys, threads=config.pool_size),
+            House.with_keys(
+                config.seal_keys,
+                threads=config.pool_size,
+                sealing_lag_seconds=config.sealing_lag_seconds,
+            ),
         )
 
 

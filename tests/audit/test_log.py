@@ -7,7 +7,9 @@ import json
 import secrets
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +20,50 @@ from psycopg import errors as pg
 from psycopg.rows import dict_row
 
 from casino_brag.audit import Entry, EntryType
+from casino_brag.audit.notes import SigningKey
+from casino_brag.audit.sealer import seal
 from casino_brag.catalogue.operators import (
     InterruptionPolicy,
     rotate_key,
     set_client_seeds,
     set_interruption,
 )
-from casino_brag.catalogue.paytables import publish_directory
+from casino_brag.catalogue.paytables import Shelf, publish_directory
+from casino_brag.catalogue.staff import Role as StaffRole
+from casino_brag.catalogue.staff import Said, issue_token, revoke, set_roles
 from casino_brag.catalogue.webhooks import LIFE, deliver, remove_endpoint, rotate_secret, set_endpoint
 from casino_brag.config import shipped
 from casino_brag.db.clock import clock
 from casino_brag.db.embedded import Role
+from casino_brag.game.settlement import settle
+from casino_brag.replay.progress import Plan, Progress
+from casino_brag.replay.replaying import beside, record, replayed
 from casino_brag.rng import State, generator
-from casino_brag.rounds import integrity, upkeep
+from casino_brag.rounds import integrity, settling, upkeep
 from casino_brag.rounds.paying import attend
 from casino_brag.rounds.seals import renew_commitments
+from casino_brag.watch import clocks, large
+from casino_brag.watch.alerts import Suspension
+from casino_brag.watch.cases import CaseState, cases, change_case
+from casino_brag.watch.checking import check
+from casino_brag.watch.events import record_failure
+from casino_brag.watch.large import LargeAmounts, Limit
 from tests.books import broken_laws
-from tests.inprocess import AppHouse, app_house_in
+from tests.inprocess import AppHouse, app_house_in, deal_next
 from tests.model_wallet import ModelWallets, nothing, unanswered, wallet_in
 from tests.running import Operator, Player, code_of
+from tests.watch.played import add_up
 
 APPEND_ONLY = {
     "audit_entry": "actor",
+    "audit_entry_first": "actor",
+    "audit_entry_other": "actor",
+    "audit_leaf": "leaf_hash",
+    "audit_node": "hash",
+    "audit_checkpoint": "note",
+    "audit_key": "verifier_key",
+    "rtp_case_change": "note",
+    "rtp_check": "day",
     "transfer": "amount_minor",
     "answer": "body",
     "paytable_version": "document",
@@ -90,6 +114,7 @@ class Witness:
             shutil.copytree(shipped("paytables"), broken)
             (broken / "double-play-brag.toml").write_text("no paytable")
             publish_directory(conn, broken, actor="system:tests")
+        self._large_amounts_and_faults()
         name = secrets.token_hex(6)
         assert self.operator.deposit(name, 10_000).status_code == 201
         assert self.operator.withdraw(name, 1_000).status_code == 201
@@ -100,6 +125,10 @@ class Witness:
         self.waiting = self.player.open(100).json()
         ended = f"/v1/operator/sessions/{answer['session_id']}"
         assert self.operator.send("DELETE", ended).status_code == 204
+        self._staff()
+        self._log_keys()
+        self._live_play()
+        self._replays()
 
     def _wallets_closures_and_webhooks(self) -> None:
         """Whatever befalls money at an operator's wallet, voids, games that are closed, and who is told of it."""
@@ -132,6 +161,60 @@ class Witness:
                 path = f"/v1/operator/games/three-card-brag/{change}"
                 assert operator.send("POST", path, {"reason": "A test."}).status_code == 200
             remove_endpoint(conn, operator.name, actor="system:tests")
+
+    def _staff(self) -> None:
+        """Somebody comes, calls, is given other roles, and leaves; a token is tried that is nobody's."""
+        said = Said(actor="system:tests")
+        self.auditor = self.house.staff("auditor")
+        assert self.auditor.get("/v1/rng/status").status_code == 200
+        assert code_of(Player(self.house.base, "cbs_wrong").get("/v1/rng/status")) == "unauthenticated"
+        with self.house.connect() as conn:
+            assert set_roles(conn, self.auditor.name, [StaffRole.EDITOR], said)
+            assert revoke(conn, issue_token(conn, self.auditor.name, "second", said).token_id, said)
+            assert revoke(conn, self.auditor.name, said)
+
+    def _large_amounts_and_faults(self) -> None:
+        """A round that wins much, a fault of a job, and a clock that is set and so differs from this machine's."""
+        house, connect = self.house, self.house.service.database.connection
+        with pytest.MonkeyPatch.context() as patched:
+            deal_next(patched, "3c 3d 3h", "Ac Kd 9h")
+            house.operator.real_player(1_000).played("play", ante_minor=100)
+            with house.connect() as conn:
+                conn.execute("SELECT audit_order(1000000)")
+            while large.attend(connect, LargeAmounts({"GBP": Limit(200, 200)})):
+                pass
+            assert record_failure(connect, "tests", RuntimeError())
+            assert clocks.attend(connect) == 0
+            patched.setattr(clocks, "APART_MAX", timedelta(0))
+            assert clocks.attend(connect) == 2
+
+    def _replays(self) -> None:
+        """What was played is replayed, of which cards that were put in place of a deal do not follow; then nothing."""
+        url = self.house.server.url(Role.APP)
+        with self.house.connect() as conn:
+            for since in (self.began, clock(conn)):
+                progress = Progress(Plan.of(url, since, None))
+                for number, tally in replayed(url, progress.plan, progress.remaining(), workers=1):
+                    progress.add(number, tally)
+                record(conn, progress.report(beside(url, progress.plan)), actor="system:tests")
+
+    def _log_keys(self) -> None:
+        """A key signs the log for the first time."""
+        seal(self.house.service.database.connection, [SigningKey.generate("tests/log")])
+
+    def _live_play(self) -> None:
+        """A payout that no cards lead to, what follows from it, and a check."""
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(
+                settling, "settle", lambda rules, *said: settle(replace(rules, ante_pays=Fraction(2)), *said)
+            )
+            deal_next(patched, "As Kd Jc", "Qs Jd 9h")
+            self.operator.real_player(1_000).played("play")
+        add_up(self.house, suspension=Suspension.NONE)
+        with self.house.connect() as conn:
+            case_id = cases(conn)[0].case_id
+            change_case(conn, case_id, CaseState.CLOSED, "A test.", actor="system:tests")
+            assert check(conn, Shelf(), clock(conn).date(), actor="system:tests")
 
     def _keys_and_rules_and_numbers(self, directory: Path, patched: pytest.MonkeyPatch) -> None:
         """Whatever befalls commitments, the random number module and the program's files."""
@@ -231,7 +314,7 @@ def test_every_column_follows_from_the_bytes(witness: Witness) -> None:
 
 def test_an_entry_says_who_did_it_and_when(witness: Witness) -> None:
     for row in entries(witness.house):
-        assert row["actor"].split(":")[0] in ("system", "operator", "player")
+        assert row["actor"].split(":")[0] in ("system", "operator", "player", "staff")
         assert (
             witness.began - timedelta(minutes=1)
             < row["occurred_at"]
@@ -260,7 +343,8 @@ def test_a_round_s_entries_tell_the_round(witness: Witness) -> None:
 
 def test_no_entry_holds_a_secret_or_a_card_that_is_hidden(witness: Witness) -> None:
     everything = b"\n".join(row["bytes"] for row in entries(witness.house))
-    for secret in (witness.operator.secret, witness.rotated.secret, witness.player.token):
+    tokens = (witness.player.token, witness.auditor.token)
+    for secret in (witness.operator.secret, witness.rotated.secret, *tokens):
         assert secret.encode() not in everything
     waiting = [row for row in entries(witness.house) if str(row["round_id"]) == witness.waiting["round_id"]]
     assert [row["type"] for row in waiting] == [EntryType.COMMITMENT_MADE, EntryType.ROUND_OPENED]

@@ -84,18 +84,26 @@ def test_other_content_is_the_next_version_and_the_first_can_be_returned_to(
     conn: psycopg.Connection[Any], directory: Path
 ) -> None:
     file = directory / f"{GAME}.toml"
-    first = publish(conn, file, actor=ACTOR)
+    first, first_digest = publish(conn, file, actor=ACTOR), Paytable.load(file).digest
     file.write_text(revised(1))
     second = publish(conn, file, actor=ACTOR)
     file.write_text(ORIGINAL)
-    again = publish(conn, file, actor=ACTOR)
+    again = publish(conn, file, actor=ACTOR, authoriser="a colleague", reason="The revision was hasty.")
     assert first.version is not None
     assert second == Published(GAME, first.version + 1, (), changed=True)
     assert again == Published(GAME, first.version, (), changed=True)
     row = conn.execute(
-        "SELECT after, actor FROM audit_entry WHERE type = 'paytable.activated' ORDER BY occurred_at DESC LIMIT 1"
+        "SELECT before, after, actor, authoriser, reason FROM audit_entry WHERE type = 'paytable.activated'"
+        " ORDER BY occurred_at DESC LIMIT 1"
     ).fetchone()
-    assert row == ({"game": GAME, "digest": Paytable.load(file).digest}, ACTOR)
+    file.write_text(revised(1))
+    assert row == (
+        {"game": GAME, "state": "enabled", "version": second.version, "digest": Paytable.load(file).digest},
+        {"game": GAME, "state": "enabled", "digest": first_digest},
+        ACTOR,
+        "a colleague",
+        "The revision was hasty.",
+    )
 
 
 def together(house: AppHouse, calls: list[Callable[[psycopg.Connection[Any]], Published]]) -> list[Published]:

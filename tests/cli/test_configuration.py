@@ -81,6 +81,7 @@ WRONG = [
     ("CASINO_BRAG_POOL_SIZE", "129"),
     ("CASINO_BRAG_RATE_PER_SECOND", "-1"),
     ("CASINO_BRAG_RATE_PER_SECOND", "1.5"),
+    ("CASINO_BRAG_SEALING_LAG_SECONDS", "-1"),
 ]
 
 
@@ -105,6 +106,8 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("CASINO_BRAG_WORKERS", "many"),
         ("CASINO_BRAG_WORKERS", "0"),
         ("CASINO_BRAG_SEAL_KEYS", "k1:short"),
+        ("CASINO_BRAG_LOG_KEYS", "PRIVATE+KEY+short"),
+        ("CASINO_BRAG_CHECKPOINT_SECONDS", "0"),
         ("CASINO_BRAG_SEAL_KEYS", "k1:\u00e9"),
         ("DATABASE_URL", "nonsense"),
         ("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/nothing"),

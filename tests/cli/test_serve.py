@@ -227,7 +227,8 @@ def serves_rounds(data_dir: Path, url: str, *, starts: int = 1) -> None:
             opened = player.open(100).json()
             assert player.decide(opened["round_id"], "play").status_code == 200
             assert requests.get(running.base + "/readyz", timeout=CALL_SECONDS).json() == {"status": "ok"}
-    assert {path.name for path in data_dir.iterdir()} == {"seal.keys"}
+    kept = {path.name for path in data_dir.iterdir()}
+    assert kept - {"checkpoints"} == {"seal.keys", "log.keys"}
 
 
 def test_a_server_of_one_s_own_serves_by_its_superuser_s_address(

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from casino_brag.catalogue.signing import signature
+from casino_brag.catalogue.staff import Role
 from casino_brag.cli import commands
 from casino_brag.config import Config
 from casino_brag.errors import MEANINGS, Code
@@ -56,16 +57,26 @@ def test_the_problems_are_those_of_the_code_in_its_order() -> None:
 
 
 def test_the_calls_are_those_of_the_openapi_document() -> None:
-    proof = {None: "anyone", "session": "player", "signature": "operator"}
+    proof = {"session": "player", "signature": "operator"}
     expected = set()
     for path, item in openapi_document()["paths"].items():
         for method, operation in item.items():
             if method != "parameters":
-                scheme = next(iter(operation["security"][0])) if "security" in operation else None
-                expected.add((f"`{method.upper()} {path}`", proof[scheme]))
+                callers = [
+                    roles[0] if roles else proof[scheme]
+                    for one in operation.get("security", [])
+                    for scheme, roles in one.items()
+                ]
+                expected.add((f"`{method.upper()} {path}`", " or ".join(callers) or "anyone"))
     told = [(call, caller) for call, caller, _ in rows(section(text("docs/http.md"), "## Calls"))]
     assert len(told) == len(set(told))
     assert set(told) == expected
+
+
+def test_the_roles_of_staff_are_those_of_the_code() -> None:
+    assert [role for role, _ in rows(section(text("docs/http.md"), "## Staff"))] == [
+        f"`{role}`" for role in Role
+    ]
 
 
 def test_the_signing_example_gives_the_printed_signature() -> None:

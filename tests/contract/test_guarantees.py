@@ -83,7 +83,8 @@ def test_a_test_tries_to_break_each_guarantee(guarantee: Guarantee) -> None:
 
 
 def test_only_rounds_imports_the_random_number_module() -> None:
-    """But for the laboratory and its commands, which deal to nobody, and the simulation, which takes bare numbers."""
+    """But for the laboratory and its commands, which deal to nobody, replay, which deals again what was dealt, and the
+    simulation, which takes bare numbers."""
     importing: dict[str, set[str]] = {}
     imports = re.compile(
         r"^\s*(?:from|import) casino_brag(?:\.rng[\w.]*| import .*\brng\b)(?: import (.*))?$", re.MULTILINE
@@ -93,7 +94,7 @@ def test_only_rounds_imports_the_random_number_module() -> None:
             importing.setdefault(path.relative_to(ROOT / "casino_brag").parts[0], set()).update(
                 names.split(", ")
             )
-    assert set(importing) == {"rng", "rounds", "laboratory", "cli", "simulation"}
+    assert set(importing) == {"rng", "rounds", "laboratory", "cli", "simulation", "replay"}
     assert importing["cli"] == {"MODULE_DIGEST", "Generator", "RngUnavailable", "known_answers"}
     assert importing["simulation"] == {"CARDS_DEALT", "DEALS", "PACK_SIZE", "WORDS"}
 

@@ -24,10 +24,37 @@ MOVE_NO_MONEY = {
     "/v1/operator/games/{game}/disable",
     "/v1/operator/games/{game}/drain",
     "/v1/operator/games/{game}/enable",
+    "/v1/integrity/verify",
+    "/v1/audit/verify",
 }
 """Addresses whose POST can be sent twice without moving money twice."""
 
-PUBLIC = {"/v1/games", "/v1/games/{game}", "/healthz", "/readyz"}
+PUBLIC = {
+    *("/v1/games", "/v1/games/{game}", "/healthz", "/readyz"),
+    *(
+        "/v1/audit/checkpoints",
+        "/v1/audit/checkpoints/latest",
+        "/v1/audit/keys",
+        "/v1/audit/proof/consistency",
+    ),
+}
+
+STAFF = {
+    "/v1/audit/entries": ["auditor"],
+    "/v1/audit/proof/inclusion": ["auditor"],
+    "/v1/audit/verify": ["auditor"],
+    "/v1/rng/status": ["auditor"],
+    "/v1/rtp": ["auditor", "operations"],
+    "/v1/integrity/verify": ["auditor", "operations"],
+    "/v1/reports/{name}": ["auditor", "operations"],
+}
+"""Addresses that are for staff, and the roles of which one is enough."""
+
+PLAIN = {"/v1/audit/checkpoints/latest"}
+"""Addresses that answer with a signed note as it is."""
+
+WITHOUT_A_BODY = {"/v1/integrity/verify"}
+"""Addresses whose POST says all by itself."""
 
 CONTRACT = {
     "OpenRoundRequest": "ante_minor pair_bonus_minor game client_seed commitment",
@@ -38,7 +65,8 @@ CONTRACT = {
     "Commitment": "number value round_id",
     "Revealed": "seed deal_index href",
     "Proof": "protocol round_id state game rules_digest rng_digest commitment seed client_seed client_seeds deal_index"
-    " discards player_cards dealer_cards audit",
+    " discards player_cards dealer_cards audit inclusion",
+    "Inclusion": "leaf_index tree_size proof checkpoint verifier_keys",
     "Chained": "number value previous",
     "Evidence": "leaf_hash entry",
     "Paytable": "version digest",
@@ -130,8 +158,10 @@ def test_success_is_json_and_failure_is_a_problem(operation: Operation) -> None:
     for status, response in statuses.items():
         content = response.get("content", {})
         if status.startswith("2"):
-            also = ["text/csv"] if "format" in {one["name"] for one in operation.parameters} else []
-            assert list(content) == ([] if status == "204" else ["application/json", *also])
+            forms = {one["name"]: one["schema"].get("enum") for one in operation.parameters}.get("format")
+            also = [f"text/{form}" for form in forms or () if form != "json"]
+            form = "text/plain" if operation.path in PLAIN else "application/json"
+            assert list(content) == ([] if status == "204" else [form, *also])
         elif operation.path == "/readyz" and status == "503":
             assert content == {"application/json": {"schema": {"$ref": "#/components/schemas/Health"}}}
         else:
@@ -190,10 +220,12 @@ def test_who_may_call_is_declared(operation: Operation) -> None:
         if operation.path in PUBLIC
         else [{"signature": []}]
         if operation.path.startswith("/v1/operator/")
+        else [{"staff": [role]} for role in STAFF[operation.path]]
+        if operation.path in STAFF
         else [{"session": []}]
     )
     assert operation.content.get("security") == expected
-    assert set(DOCUMENT["components"]["securitySchemes"]) == {"session", "signature"}
+    assert set(DOCUMENT["components"]["securitySchemes"]) == {"session", "signature", "staff"}
     signed = {"X-Operator", "X-Key-Id", "X-Timestamp", "X-Nonce"}
     headers = {one["name"] for one in operation.parameters if one["in"] == "header" and one["required"]}
     assert (signed <= headers) == (expected == [{"signature": []}])
@@ -234,12 +266,21 @@ def test_what_a_query_can_say_is_documented() -> None:
         "GET /v1/operator/reports/game-performance": {"from", "to", "period", "format"},
         "GET /v1/operator/reports/interrupted": {"cursor", "limit", "format", "minutes"},
         "GET /v1/operator/reports/alterations": {"cursor", "limit", "format", "from", "to", "period"},
+        "GET /v1/audit/checkpoints": {"cursor", "limit"},
+        "GET /v1/audit/proof/consistency": {"old", "new"},
+        "GET /v1/rtp": {"game", "from", "to"},
+        "GET /v1/audit/proof/inclusion": {"round_id", "entry_id", "size"},
+        "GET /v1/audit/entries": {
+            *("cursor", "limit", "format", "from", "to", "type", "actor"),
+            *("operator_id", "player_id", "session_id", "round_id"),
+        },
+        "GET /v1/reports/{name}": {"from", "to", "period", "operator", "type", "format"},
     }
 
 
 @every_operation
 def test_what_reads_a_body_says_what_is_wrong_with_one(operation: Operation) -> None:
-    if operation.method == "post":
+    if operation.method == "post" and operation.path not in WITHOUT_A_BODY:
         assert list(operation.content["requestBody"]["content"]) == ["application/json"]
         assert operation.content["requestBody"]["required"] is True
         assert {"400", "413", "415", "422"} <= set(operation.content["responses"])

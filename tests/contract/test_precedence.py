@@ -164,6 +164,21 @@ def test_the_ladder_of_a_proof(app_house: AppHouse) -> None:
     assert owner.proof(waiting).status_code == 200
 
 
+def test_the_ladder_of_a_call_of_staff(app_house: AppHouse) -> None:
+    auditor, editor = app_house.staff("auditor"), app_house.staff("editor")
+    nobody = Player(app_house.base, "cbs_" + "A" * 43)
+    known = auditor.get("/v1/audit/entries?limit=1").json()["items"][0]["entry_id"]
+    path = f"/v1/audit/proof/inclusion?entry_id={known}"
+    codes = [
+        code_of(nobody.get(path + "&size=0")),
+        code_of(nobody.get(path)),
+        code_of(editor.get(path)),
+    ]
+    assert codes == ["invalid", "unauthenticated", "forbidden"]
+    ascends(codes)
+    assert code_of(auditor.get(path + f"&size={2**62}")) == "not_found"
+
+
 @pytest.mark.parametrize("direction", ["deposits", "withdrawals"])
 def test_the_ladder_of_money_moved_by_an_operator(app_house: AppHouse, direction: str) -> None:
     operator = app_house.new_operator()

@@ -67,7 +67,7 @@ bounded = settings(
 
 @dataclass
 class Bearer(AuthBase):
-    """A player's front-end."""
+    """A player's front-end, or somebody of staff."""
 
     token: str
 
@@ -107,6 +107,7 @@ class World:
     service: RunningService
     player: Player
     operator: Operator
+    staff: Player
     rounds: list[str]
     turn: int = 0
 
@@ -120,9 +121,12 @@ class World:
         if self.turn % 2 and case.meta.generation.mode.is_positive:
             self._give_meaning(case)
         proven = proven and not case.meta.is_negative_at(ParameterLocation.HEADER)
-        auth = {"session": Bearer(self.player.token), "signature": Signed(self.operator), None: None}[
-            needs(case)
-        ]
+        auth = {
+            "session": Bearer(self.player.token),
+            "signature": Signed(self.operator),
+            "staff": Bearer(self.staff.token),
+            None: None,
+        }[needs(case)]
         answer = case.call(base_url=self.service.base, auth=auth if proven else None, timeout=CALL_SECONDS)
         if answer.status_code == 201 and case.path == "/v1/rounds":
             assert self.player.decide(answer.json()["round_id"], "fold").status_code == 200
@@ -155,7 +159,7 @@ def world(service: RunningService) -> World:
         for game in ("three-card-brag", "double-play-brag")
     )
     assert player.decide(settled, "fold").status_code == 200
-    return World(service, player, operator, [settled, waiting])
+    return World(service, player, operator, service.staff("auditor", "operations"), [settled, waiting])
 
 
 def test_the_running_service_publishes_this_document(service: RunningService) -> None:

@@ -123,8 +123,16 @@ def test_the_states_and_what_is_logged_are_those_of_the_code() -> None:
     assert [name for name, *_ in rows(section("## States"))] == [f"`{state}`" for state in State]
     logged = section("## What is logged")
     told = [name for table in (0, 1) for name, *_ in rows(logged, table)]
-    rooms = ("commitment.", "round.", "rng.", "integrity.", "operator.client")
-    assert sorted(told) == sorted(f"`{kind}`" for kind in EntryType if kind.startswith(rooms))
+    of_it = (
+        "commitment.",
+        "round.opened",
+        "round.settled",
+        "round.voided",
+        "rng.",
+        "integrity.",
+        "operator.client",
+    )
+    assert sorted(told) == sorted(f"`{kind}`" for kind in EntryType if kind.startswith(of_it))
 
 
 def test_the_discard_is_as_it_is_computed() -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 import secrets
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ from click.testing import CliRunner
 from flask.testing import FlaskClient
 from psycopg.conninfo import make_conninfo
 
+from casino_brag.audit.notes import SigningKey, opened
+from casino_brag.audit.sealer import seal
+from casino_brag.audit.tree import includes, leaf_hash
 from casino_brag.catalogue.paytables import publish
 from casino_brag.cli import commands
 from casino_brag.config import shipped
@@ -81,6 +85,43 @@ def is_expired(player: Player, shown: dict[str, Any]) -> bool:
     assert problems_of(receipt, commitment=shown["value"]) == []
     assert code_of(player.get(f"/v1/rounds/{shown['round_id']}")) == "round_not_found"
     return bool(receipt["state"] == "expired" and receipt["commitment"]["number"] == shown["number"])
+
+
+# The log
+
+
+def test_a_receipt_shows_its_place_in_the_log_once_that_is_sealed(house: AppHouse, tmp_path: Path) -> None:
+    key = SigningKey.generate("log.example")
+    player = house.player()
+    round_id = player.played()["round_id"]
+    before = player.proof(round_id).json()
+    assert before["inclusion"] is None
+    while seal(house.connect, [key], at_most=100):
+        pass
+    receipt = player.proof(round_id).json()
+    assert receipt == before | {"inclusion": receipt["inclusion"]}
+    assert problems_of(before) == problems_of(receipt) == []
+    inclusion = receipt["inclusion"]
+    checkpoint, _ = opened(inclusion["checkpoint"], [key.verifier])
+    assert inclusion["tree_size"] == checkpoint.size
+    assert inclusion["verifier_keys"] == [key.verifier.text()]
+    leaf = leaf_hash(receipt["audit"]["entry"].encode())
+    proof = [base64.b64decode(beside) for beside in inclusion["proof"]]
+    assert includes(leaf, inclusion["leaf_index"], checkpoint.size, proof, checkpoint.root)
+    # It is the first checkpoint that has it, and so it stays.
+    player.played()
+    while seal(house.connect, [key], at_most=100):
+        pass
+    assert player.proof(round_id).json() == receipt
+    # The script that checks the log takes it too, with the signature.
+    (tmp_path / "proof.json").write_text(json.dumps(receipt))
+    script = Path(__file__).parents[2] / "verification" / "verify_log.py"
+    command = [sys.executable, "-I", str(script), "proof", str(tmp_path / "proof.json")]
+    done = subprocess.run(
+        [*command, "--key", key.verifier.text()], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "round.settled" in done.stdout
 
 
 # Rules

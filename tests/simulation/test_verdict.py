@@ -18,20 +18,18 @@ from casino_brag.game.settlement import Result, Spot, Stakes, settle_outcome
 from casino_brag.odds.outcomes import outcomes
 from casino_brag.odds.returns import hands_by_category, main_game, pair_bonus_game
 from casino_brag.odds.strategies import MAX_EXPECTATION, Strategy, count_endings
+from casino_brag.odds.tails import EXPECTED_MIN, chi_square_p, normal_p
 from casino_brag.simulation.plan import Plan, StakePattern
 from casino_brag.simulation.tally import Counts, Tally
 from casino_brag.simulation.verdict import (
     AGREES_FROM,
     DISAGREES_BELOW,
-    EXPECTED_MIN,
     Conclusion,
     Figure,
     Fit,
     Verdict,
-    chi_square_p,
     holm,
     judge,
-    normal_p,
 )
 
 BRAG = Paytable.load("paytables/three-card-brag.toml")

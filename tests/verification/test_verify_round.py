@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import partial
@@ -23,6 +24,8 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from casino_brag.audit.notes import Checkpoint, SigningKey, sign
+from casino_brag.audit.tree import inclusion_proof, root_hash
 from casino_brag.rng import seeds
 from casino_brag.rng.deal import unrank
 from casino_brag.rng.hmac_drbg import HmacDrbg
@@ -599,6 +602,73 @@ def test_a_chain_is_checked_in_any_order_and_every_break_is_named(page: Page) ->
         assert answer == {"holds": not expected, "problems": expected}
         assert verify_round.report(receipts, None) == expected
     assert page.run(VERIFY_CHAINS, [[]]) == [{"holds": False, "problems": ["no receipt is given"]}]
+
+
+# The log
+
+
+KEY = SigningKey.generate("log.example")
+
+
+def logged(receipt: Receipt, place: int, size: int) -> Receipt:
+    """The receipt with its place in a log of so many entries."""
+    leaves = [sha256(b"leaf %d" % number).digest() for number in range(size)]
+    leaves[place] = bytes.fromhex(receipt["audit"]["leaf_hash"])
+
+    def hashes(level: int, first: int, count: int) -> list[bytes]:
+        assert level == 0
+        return leaves[first : first + count]
+
+    note = sign(Checkpoint("log.example", size, root_hash(hashes, size)), [KEY])
+    return receipt | {
+        "inclusion": {
+            "leaf_index": place,
+            "tree_size": size,
+            "proof": [b64encode(beside).decode() for beside in inclusion_proof(hashes, place, size)],
+            "checkpoint": note,
+            "verifier_keys": [KEY.verifier.text()],
+        }
+    }
+
+
+def test_a_receipt_that_shows_its_place_in_the_log_holds(page: Page) -> None:
+    receipts = [
+        logged(receipt, place, size)
+        for size in (1, 2, 3, 7, 8, 100)
+        for place in {0, size // 2, size - 1}
+        for receipt in (VALID["first"], VALID["third"])
+    ]
+    assert both(page, receipts) == [[]] * len(receipts)
+    assert both(page, [VALID["first"] | {"inclusion": None}]) == [[]]
+
+
+def test_a_receipt_that_shows_a_wrong_place_in_the_log_does_not_hold(page: Page) -> None:
+    true = logged(VALID["first"], 4, 7)
+    inclusion = true["inclusion"]
+    changes: list[dict[str, Any]] = [
+        {"leaf_index": 5},
+        {"leaf_index": 7},
+        {"leaf_index": 2**53 - 1},
+        {"leaf_index": -1},
+        {"leaf_index": "4"},
+        {"tree_size": 8},
+        {"tree_size": 0},
+        {"proof": inclusion["proof"][1:]},
+        {"proof": [*inclusion["proof"], inclusion["proof"][0]]},
+        {"proof": inclusion["proof"][::-1]},
+        {"proof": ["AAAA"]},
+        {"proof": None},
+        {"checkpoint": ""},
+        {"checkpoint": inclusion["checkpoint"].replace("\n7\n", "\n8\n")},
+        {"checkpoint": logged(VALID["second"], 4, 7)["inclusion"]["checkpoint"]},
+        {"verifier_keys": [1]},
+        {"more": 1},
+    ]
+    wrong = [true | {"inclusion": inclusion | change} for change in changes]
+    wrong += [true | {"inclusion": value} for value in ({}, [], "", 0, False)]
+    for receipt, problems in zip(wrong, both(page, wrong), strict=True):
+        assert problems, receipt["inclusion"]
+        assert all("inclusion" in problem for problem in problems)
 
 
 # The command

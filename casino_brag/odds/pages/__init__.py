@@ -18,6 +18,7 @@ from casino_brag.odds.pages.parts import (
     Block,
     Commands,
     Headlines,
+    Page,
     Setting,
     Table,
     Terms,
@@ -29,7 +30,7 @@ from casino_brag.odds.pages.parts import (
 from casino_brag.odds.pages.sheet import page
 from casino_brag.odds.pages.shown import Document
 
-__all__ = ["html", "markdown"]
+__all__ = ["html", "markdown", "rendered"]
 
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("casino_brag.odds"),
@@ -52,7 +53,16 @@ def html(paytable: Paytable, document: Document) -> str:
     >>> html(paytable, par_sheet(paytable)).splitlines()[0]
     '<!doctype html>'
     """
-    return _TEMPLATES.get_template("par_sheet.html.j2").render(page=page(paytable, document))
+    return rendered(page(paytable, document))
+
+
+def rendered(shown: Page) -> str:
+    """Any page of parts as one HTML file, fit to print, which loads nothing and runs nothing.
+
+    >>> "<h1>A &lt; B</h1>" in rendered(Page("A < B", (), ()))
+    True
+    """
+    return _TEMPLATES.get_template("par_sheet.html.j2").render(page=shown)
 
 
 def markdown(paytable: Paytable, document: Document) -> str:

@@ -6,7 +6,19 @@ from importlib.metadata import version
 
 from flask import Flask
 
-from casino_brag.web.api import closures, cors, docs, games, health, operator, player, reports
+from casino_brag.web.api import (
+    checkpoints,
+    closures,
+    compliance,
+    cors,
+    docs,
+    games,
+    health,
+    operator,
+    player,
+    reports,
+    staff_reports,
+)
 from casino_brag.web.api.problems import ProblemApi
 
 
@@ -39,10 +51,18 @@ def register(app: Flask) -> None:
             "description": "`v1=` and the hex HMAC-SHA256 of the request under an operator's secret: see docs/http.md.",
         },
     )
+    api.spec.components.security_scheme(
+        "staff",
+        {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A personal access token of `casino-brag staff token`; the roles named are each enough.",
+        },
+    )
     del api.spec.components.schemas[
         "PaginationMetadata"
     ]  # flask-smorest's own, for headers that are not ours
-    for room in (games, player, operator, closures, reports, health):
+    for room in (games, player, operator, closures, reports, checkpoints, compliance, staff_reports, health):
         api.register_blueprint(room.blueprint)
     app.register_blueprint(docs.blueprint_for(api))
     cors.allow(app)

@@ -10,7 +10,8 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from casino_brag.errors import MEANINGS
 
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+PAGE_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+"""What a page of ours may do: be drawn in its own styles, and fetch nothing."""
 
 
 def blueprint_for(api: Api) -> Blueprint:
@@ -34,7 +35,7 @@ def blueprint_for(api: Api) -> Blueprint:
 
 def _page(template: str, **values: Any) -> Response:
     response = make_response(render_template(template, **values))
-    response.headers["Content-Security-Policy"] = _POLICY
+    response.headers["Content-Security-Policy"] = PAGE_POLICY
     return response
 
 

@@ -124,6 +124,7 @@ def session() -> dict[str, Any]:
     Code.PAYOUT_LIMIT_EXCEEDED,
     Code.TOO_SOON,
     Code.RNG_UNAVAILABLE,
+    Code.SEALING_BEHIND,
     Code.PAYOUT_PENDING,
     Code.ROUND_OPEN,
     Code.COMMITMENT_STALE,

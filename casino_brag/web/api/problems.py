@@ -8,20 +8,19 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import marshmallow as ma
-import structlog
 from flask import Response, g, request
 from flask_smorest import Api, Blueprint
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import HTTPException
 
-from casino_brag.errors import MEANINGS, Code, ServiceError, places_of
+from casino_brag.errors import MEANINGS, Code, ServiceError
 from casino_brag.sealing import SealBroken
+from casino_brag.watch.events import record_failure
 from casino_brag.web.api import strict_json
 from casino_brag.web.requests import body
+from casino_brag.web.service import service
 
 MEDIA_TYPE: Final = "application/problem+json"
-
-log = structlog.get_logger("casino_brag.problem")
 
 _BY_STATUS: Final[Mapping[int, tuple[Code, str]]] = {
     400: (Code.MALFORMED_REQUEST, "The request could not be read."),
@@ -111,8 +110,7 @@ def _field_errors(error: HTTPException) -> Mapping[str, Any] | None:
 
 
 def _unforeseen(error: Exception) -> Response:
-    # The text of an unforeseen error may hold anything, so only its kind and place are logged.
-    log.error("unforeseen", kind=type(error).__name__, at=places_of(error))
+    record_failure(service().database.connection, "web", error)
     detail = "The request was not carried out, or its answer was lost. Send it again."
     if isinstance(error, SealBroken):
         detail = "A stored record cannot be opened. The operator has to be told."

@@ -14,12 +14,12 @@ from casino_brag.catalogue.sessions import Mode
 from casino_brag.game.hands import Category
 from casino_brag.game.settlement import Decision, Result
 from casino_brag.rounds.recall import STATES
-from casino_brag.rounds.reports import Period
+from casino_brag.rounds.reports import NO_ACTIVITY, Period
 from casino_brag.rounds.voiding import VoidPolicy
 from casino_brag.wallet.transactions import Purpose
 from casino_brag.web.api.fields import one_of, printable
 from casino_brag.web.api.schemas import CommitmentSchema, PaytableSchema, WagerSchema
-from casino_brag.web.api.tables import NO_ACTIVITY, ROWS_MAX
+from casino_brag.web.api.tables import ROWS_MAX
 
 LIMIT_MAX: Final = 200
 
@@ -47,8 +47,8 @@ class Listed(ma.Schema):
     format = _format()
 
 
-class Within(ma.Schema):
-    """A time to report of."""
+class Times(ma.Schema):
+    """A time to report of, as far as each of its fields can be judged alone."""
 
     since = Moment(
         data_key="from", metadata={"description": "From this time on; with `to` unless that is now."}
@@ -58,12 +58,23 @@ class Within(ma.Schema):
         *Period, metadata={"description": "To date, by UTC: instead of `from` and `to`; `day` at first."}
     )
 
+
+def times_problem(data: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What is wrong with the fields of a time beside each other, by field; empty where nothing is."""
+    if "period" in data and data.keys() & {"since", "until"}:
+        return {"period": ["Give a period, or from and to."]}
+    if "until" in data and "since" not in data:
+        return {"from": ["Give from as well."]}
+    return {}
+
+
+class Within(Times):
+    """A time to report of."""
+
     @ma.validates_schema
     def _check(self, data: Mapping[str, Any], **_: Any) -> None:
-        if "period" in data and data.keys() & {"since", "until"}:
-            raise ma.ValidationError("Give a period, or from and to.", "period")
-        if "until" in data and "since" not in data:
-            raise ma.ValidationError("Give from as well.", "from")
+        if problem := times_problem(data):
+            raise ma.ValidationError(problem)
 
 
 class OperatorRoundQuery(Listed):

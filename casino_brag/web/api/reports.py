@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -17,13 +16,18 @@ from casino_brag.errors import Code, ServiceError
 from casino_brag.game.settlement import Spot
 from casino_brag.rounds.recall import Filter, list_operator_rounds, read_operator_round
 from casino_brag.rounds.reports import (
+    ALTERATIONS,
+    NO_ACTIVITY,
+    PERFORMANCE_COLUMNS,
     Period,
-    alterations,
+    flat_performance,
     game_performance,
     interrupted,
     interrupted_totals,
     period_start,
+    told,
 )
+from casino_brag.web.api.lists import CSV, listed, page
 from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.report_schemas import (
     AlterationSchema,
@@ -39,7 +43,7 @@ from casino_brag.web.api.report_schemas import (
     PerformanceReportSchema,
 )
 from casino_brag.web.api.signed import HEADERS, PROBLEMS, SIGNED, signing_caller
-from casino_brag.web.api.tables import NO_ACTIVITY, ROWS_MAX, pages, table, wants_csv
+from casino_brag.web.api.tables import table, wants_csv
 from casino_brag.web.service import service
 
 blueprint = StrictBlueprint(
@@ -49,15 +53,9 @@ blueprint = StrictBlueprint(
     description="An operator's rounds in full, and its reports.",
 )
 
-LIMIT: Final = 50
-
-_CSV: Final = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
-
-Read = Callable[[psycopg.Connection[Any], Any, int], list[dict[str, Any]]]
-
 
 @blueprint.route("/rounds", parameters=HEADERS)
-@blueprint.doc(security=SIGNED, responses=_CSV)
+@blueprint.doc(security=SIGNED, responses=CSV)
 @blueprint.arguments(OperatorRoundQuery, location="query")
 @blueprint.response(200, OperatorRoundPageSchema)
 @blueprint.problems(Code.INVALID, *PROBLEMS)
@@ -72,8 +70,8 @@ def get_rounds(query: dict[str, Any]) -> Response | dict[str, Any]:
         return list_operator_rounds(conn, operator_id, wanted, after=after, limit=limit)
 
     if wants_csv(query.get("format")):
-        return _table("rounds", _ROUND_COLUMNS, read, "round_id", query, _flat_round, stating=False)
-    return _page(read, "round_id", query)
+        return listed("rounds", _ROUND_COLUMNS, read, "round_id", query, flat=_flat_round)
+    return page(read, "round_id", query)
 
 
 @blueprint.route("/rounds/<uuid:round_id>", parameters=HEADERS)
@@ -93,7 +91,7 @@ def get_round(round_id: UUID) -> dict[str, Any]:
 
 
 @blueprint.route("/reports/game-performance", parameters=HEADERS)
-@blueprint.doc(security=SIGNED, responses=_CSV)
+@blueprint.doc(security=SIGNED, responses=CSV)
 @blueprint.arguments(PerformanceQuery, location="query")
 @blueprint.response(200, PerformanceReportSchema)
 @blueprint.problems(Code.INVALID, *PROBLEMS)
@@ -105,13 +103,13 @@ def get_game_performance(query: dict[str, Any]) -> Response | dict[str, Any]:
         items = game_performance(conn, operator.operator_id, since, until)
     if wants_csv(query.get("format")):
         of = {"from": rfc3339(since), "to": rfc3339(until)}
-        rows = [of | _flat_performance(item) for item in items] or [of | {"game": NO_ACTIVITY}]
-        return table("game-performance", _PERFORMANCE_COLUMNS, [rows])
+        rows = [of | flat_performance(item) for item in items] or [of | {"game": NO_ACTIVITY}]
+        return table("game-performance", ("from", "to", *PERFORMANCE_COLUMNS), [rows])
     return _report(operator, items, since=since, until=until)
 
 
 @blueprint.route("/reports/interrupted", parameters=HEADERS)
-@blueprint.doc(security=SIGNED, responses=_CSV)
+@blueprint.doc(security=SIGNED, responses=CSV)
 @blueprint.arguments(InterruptedQuery, location="query")
 @blueprint.response(200, InterruptedReportSchema)
 @blueprint.problems(Code.INVALID, *PROBLEMS)
@@ -126,13 +124,13 @@ def get_interrupted(query: dict[str, Any]) -> Response | dict[str, Any]:
         return interrupted(conn, operator.operator_id, before, after=after, limit=limit)
 
     if wants_csv(query.get("format")):
-        return _table("interrupted", _INTERRUPTED_COLUMNS, read, "round_id", query, dict, stating=True)
-    page = _page(read, "round_id", query)
-    return page | {"totals": totals} | _report(operator, page["items"])
+        return listed("interrupted", _INTERRUPTED_COLUMNS, read, "round_id", query, stating=True)
+    found = page(read, "round_id", query)
+    return found | {"totals": totals} | _report(operator, found["items"])
 
 
 @blueprint.route("/reports/alterations", parameters=HEADERS)
-@blueprint.doc(security=SIGNED, responses=_CSV)
+@blueprint.doc(security=SIGNED, responses=CSV)
 @blueprint.arguments(AlterationsQuery, location="query")
 @blueprint.response(200, AlterationsReportSchema)
 @blueprint.problems(Code.INVALID, *PROBLEMS)
@@ -143,14 +141,12 @@ def get_alterations(query: dict[str, Any]) -> Response | dict[str, Any]:
         since, until = _time_of(conn, operator, query)
 
     def read(conn: psycopg.Connection[Any], after: Any, limit: int) -> list[dict[str, Any]]:
-        return alterations(conn, operator.operator_id, since, until, after=after, limit=limit)
+        return told(conn, ALTERATIONS, operator.operator_id, since, until, after=after, limit=limit)
 
     if wants_csv(query.get("format")):
-        return _table(
-            "alterations", _ALTERATION_COLUMNS, read, "entry_id", query, _flat_alteration, stating=True
-        )
-    page = _page(read, "entry_id", query)
-    return page | _report(operator, page["items"], since=since, until=until)
+        return listed("alterations", _ALTERATION_COLUMNS, read, "entry_id", query, stating=True)
+    found = page(read, "entry_id", query)
+    return found | _report(operator, found["items"], since=since, until=until)
 
 
 def _time_of(
@@ -160,34 +156,6 @@ def _time_of(
         return query["since"], query.get("until", operator.read_at)
     period = Period(query.get("period", Period.DAY))
     return period_start(conn, operator.operator_id, period, operator.read_at), operator.read_at
-
-
-def _page(read: Read, key: str, query: Mapping[str, Any]) -> dict[str, Any]:
-    limit = query.get("limit", LIMIT)
-    with service().database.connection() as conn:
-        rows = read(conn, query.get("cursor"), limit + 1)
-    items = rows[:limit]
-    return {"items": items, "next_cursor": items[-1][key] if len(rows) > limit else None}
-
-
-def _table(
-    name: str,
-    columns: tuple[str, ...],
-    read: Read,
-    key: str,
-    query: Mapping[str, Any],
-    flat: Callable[[Mapping[str, Any]], dict[str, Any]],
-    *,
-    stating: bool,
-) -> Response:
-    database = service().database
-
-    def one_page(after: Any, limit: int) -> list[dict[str, Any]]:
-        with database.connection() as conn:  # given back before the page is sent: its receiver may be slow
-            return read(conn, after, limit)
-
-    coming = pages(one_page, key, query.get("cursor"), query.get("limit", ROWS_MAX))
-    return table(name, columns, ([flat(row) for row in page] for page in coming), stating=stating)
 
 
 def _report(operator: SigningOperator, items: list[dict[str, Any]], **times: datetime) -> dict[str, Any]:
@@ -230,41 +198,6 @@ def _flat_round(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_PERFORMANCE_COLUMNS: Final = (
-    *("from", "to", "game", "paytable_version", "paytable_digest", "currency"),
-    *(
-        "rounds",
-        "settled",
-        "open_rounds",
-        "voids",
-        "held_minor",
-        "refunded_minor",
-        "compensated_minor",
-        "kept_minor",
-    ),
-    *("staked_minor", "paid_minor", "actual_rtp", "actual_rtp_exact"),
-    *(
-        f"{wager}_{what}"
-        for wager in ("main", "pair_bonus")
-        for what in ("staked_minor", "paid_minor", "actual_rtp", "actual_rtp_exact", "theoretical_rtp")
-    ),
-)
-
-
-def _flat_performance(item: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {**item, **_paytable(item), **_flat_return(item, "")}
-    for wager in item["wagers"]:
-        prefix = f"{wager['wager']}_"
-        flat |= {prefix + name: wager[name] for name in ("staked_minor", "paid_minor")}
-        flat |= {**_flat_return(wager, prefix), prefix + "theoretical_rtp": wager["theoretical_rtp"]["value"]}
-    return flat
-
-
-def _flat_return(of: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    actual = of["actual_rtp"]
-    return {prefix + "actual_rtp": actual["value"], prefix + "actual_rtp_exact": actual["exact"]}
-
-
 def _paytable(of: Mapping[str, Any]) -> dict[str, Any]:
     return {"paytable_version": of["paytable"]["version"], "paytable_digest": of["paytable"]["digest"]}
 
@@ -272,10 +205,3 @@ def _paytable(of: Mapping[str, Any]) -> dict[str, Any]:
 _INTERRUPTED_COLUMNS: Final = tuple(InterruptedSchema().fields)
 
 _ALTERATION_COLUMNS: Final = tuple(AlterationSchema().fields)
-
-
-def _flat_alteration(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
-        for name, value in entry.items()
-    }

@@ -195,6 +195,26 @@ class EvidenceSchema(ma.Schema):
     entry = fields.String(required=True)
 
 
+class InclusionSchema(ma.Schema):
+    """That the audit entry is in the log: its place, the hashes that lead from it to the root, and the signed root."""
+
+    leaf_index = fields.Integer(required=True)
+    tree_size = fields.Integer(required=True)
+    proof = fields.List(
+        fields.String(), required=True, metadata={"description": "RFC 9162, section 2.1.3; base64."}
+    )
+    checkpoint = fields.String(
+        required=True, metadata={"description": "A signed note, as C2SP's tlog-checkpoint has it."}
+    )
+    verifier_keys = fields.List(
+        fields.String(),
+        required=True,
+        metadata={
+            "description": "Keys that sign checkpoints. Compare them with what was published elsewhere."
+        },
+    )
+
+
 class ProofSchema(ma.Schema):
     """All that it takes to check a deal; what follows from a deal is there if there was one."""
 
@@ -215,6 +235,12 @@ class ProofSchema(ma.Schema):
     player_cards = fields.List(fields.String())
     dealer_cards = fields.List(fields.String())
     audit = fields.Nested(EvidenceSchema, required=True)
+    inclusion = fields.Nested(
+        InclusionSchema,
+        required=True,
+        allow_none=True,
+        metadata={"description": "Null in the seconds until the entry is sealed."},
+    )
 
 
 class StakeRangeSchema(ma.Schema):

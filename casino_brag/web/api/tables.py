@@ -1,21 +1,19 @@
-"""Answers as tables: CSV as RFC 4180 has it, sent row by row, safe to open in a spreadsheet."""
+"""Answers as tables: CSV, sent page by page."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
 from flask import Response, request
 
+from casino_brag.db.csv_text import csv_lines
+from casino_brag.rounds.reports import NO_ACTIVITY
+
 ROWS_MAX: Final = 100_000
 """The most rows of one table; what is left is asked for with a cursor."""
 PAGE_ROWS: Final = 1_000
-NO_ACTIVITY: Final = "No Activity"
-
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def wants_csv(wanted: str | None) -> bool:
@@ -51,33 +49,11 @@ def table(
     if stating and not first:
         first = [{columns[0]: NO_ACTIVITY}]
     lines = (
-        _lines([[row.get(column) for column in columns] for row in page]) for page in chain([first], coming)
+        csv_lines([[row.get(column) for column in columns] for row in page])
+        for page in chain([first], coming)
     )
     return Response(
-        chain([_lines([columns])], lines),
+        chain([csv_lines([columns])], lines),
         content_type="text/csv; charset=utf-8; header=present",
         headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
     )
-
-
-def _lines(rows: Iterable[Sequence[Any]]) -> str:
-    written = io.StringIO()
-    csv.writer(written).writerows([_cell(value) for value in row] for row in rows)
-    return written.getvalue()
-
-
-def _cell(value: Any) -> str:
-    """A value as text.  A text that a spreadsheet would take for a formula begins with an apostrophe.
-
-    >>> [_cell(value) for value in ("=1+1", -5, None, True)]
-    ["'=1+1", '-5', '', 'true']
-    """
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "true" if value else "false"
-        case str() if value.startswith(_FORMULA):
-            return "'" + value
-        case _:
-            return str(value)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casino_brag.laboratory.tails import binomial_p, poisson_p
-from casino_brag.simulation.verdict import chi_square_p
+from casino_brag.odds.tails import binomial_p, chi_square_p, poisson_p
 
 
 @pytest.mark.parametrize(

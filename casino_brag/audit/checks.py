@@ -1,0 +1,437 @@
+"""The checks that a verification of the log is made of, each of a part of it, on a snapshot that somebody holds."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+import psycopg
+
+from casino_brag.audit.findings import Findings, Wrong
+from casino_brag.audit.kept import Kept
+from casino_brag.audit.notes import Checkpoint, NoteError, VerifierKey, opened
+from casino_brag.audit.rows import Row, agrees, microseconds, problems, rows, uuid_text
+from casino_brag.audit.tree import EMPTY_ROOT, Growth, leaf_hash
+
+LATE_MICROSECONDS: Final = 3600 * 1_000_000
+"""How much older than what was sealed before it an entry may claim to be."""
+RETENTION: Final = timedelta(days=5 * 365)
+"""Only what is older than this was ever let go."""
+
+Connection = psycopg.Connection[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """The transactions that the sealer has been through: those before `end` that were not `under_way`."""
+
+    end: int = 0
+    under_way: frozenset[int] = frozenset()
+
+    @classmethod
+    def parse(cls, snapshot: str) -> Sealed:
+        """Of what PostgreSQL writes of a snapshot.
+
+        >>> sealed = Sealed.parse("10:20:10,14")
+        >>> [xid in sealed for xid in (9, 10, 14, 19, 20)]
+        [True, False, False, True, False]
+        """
+        _, end, under_way = snapshot.split(":")
+        return cls(int(end), frozenset(map(int, filter(None, under_way.split(",")))))
+
+    def __contains__(self, xid: int) -> bool:
+        return xid < self.end and xid not in self.under_way
+
+
+NOTHING_SEALED: Final = Sealed()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What every check has to know.
+
+    The keys whose signatures count; some checkpoints: their sizes, and times in microseconds since 2000; which
+    transactions the sealer has been through; how many leaves there are; and the time.
+    """
+
+    keys: tuple[VerifierKey, ...]
+    sizes: tuple[int, ...]
+    times: tuple[int, ...]
+    sealed: Sealed
+    leaves: int
+    now: datetime
+
+
+# Entries
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Of the entries sealed between two checkpoints: the earliest time that one claims, which one, and the latest."""
+
+    earliest: int = 1 << 63
+    leaf_index: int | None = None
+    entry_id: bytes = b""
+    latest: int = -(1 << 63)
+
+    def merge(self, other: Stretch) -> None:
+        """Takes another part of the same in."""
+        if other.earliest < self.earliest:
+            self.earliest, self.leaf_index, self.entry_id = other.earliest, other.leaf_index, other.entry_id
+        self.latest = max(self.latest, other.latest)
+
+
+@dataclass(slots=True)
+class EntriesRead:
+    """How many entries were read, and how many of them have a leaf; whether any was there twice."""
+
+    entries: int = 0
+    sealed: int = 0
+    twice: bool = False
+    stretches: dict[int, Stretch] = field(default_factory=dict)
+    findings: Findings = field(default_factory=Findings)
+
+    def merge(self, other: EntriesRead) -> None:
+        """Adds what somebody else has read.  Findings are merged by whoever holds them all."""
+        self.entries += other.entries
+        self.sealed += other.sealed
+        self.twice |= other.twice
+        for number, stretch in other.stretches.items():
+            self.stretches.setdefault(number, Stretch()).merge(stretch)
+
+
+def read_entries(conn: Connection, facts: Facts, first: UUID, end: UUID | None) -> EntriesRead:
+    """Checks every entry with an identifier from `first` to before `end`: bytes, hash, columns, and its leaf."""
+    read = EntriesRead()
+    low, high, stretch, last = 0, 0, Stretch(), b""
+    where = "e.entry_id >= %s AND (%s::uuid IS NULL OR e.entry_id < %s) ORDER BY e.entry_id"
+    for row in rows(conn, where, first, end, end):
+        read.entries += 1
+        if not in_order(row):
+            add_wrong(read.findings, row, facts.sealed)
+        if row.entry_id == last:
+            read.twice = True
+            read.findings.add(Wrong.ENTRY_TWICE, "it is there twice", **_named(row))
+        last = row.entry_id
+        if row.leaf_index is None:
+            low, high, number = 0, 0, len(facts.sizes) + 1
+            stretch = read.stretches.setdefault(number, Stretch())
+        else:
+            read.sealed += 1
+            if not low <= row.leaf_index < high:
+                number = bisect_right(facts.sizes, row.leaf_index)
+                low = facts.sizes[number - 1] if number else 0
+                high = facts.sizes[number] if number < len(facts.sizes) else 1 << 63
+                stretch = read.stretches.setdefault(number, Stretch())
+        claimed = microseconds(row.occurred_at)
+        if claimed < stretch.earliest:
+            stretch.earliest, stretch.leaf_index, stretch.entry_id = claimed, row.leaf_index, row.entry_id
+        stretch.latest = max(stretch.latest, claimed)
+    return read
+
+
+def in_order(row: Row) -> bool:
+    """Whether an entry is in order at first sight: its columns, its bytes and its leaf agree."""
+    return agrees(row) and leaf_hash(row.content) == row.leaf_hash == row.sealed_hash
+
+
+def add_wrong(findings: Findings, row: Row, sealed: Sealed = NOTHING_SEALED) -> None:
+    """Names what is wrong with an entry that is not in order at first sight, if anything is."""
+    is_bytes = isinstance(row.content, bytes)
+    digest = leaf_hash(row.content) if is_bytes else b""
+    told: list[tuple[Wrong, str]] = []
+    if row.leaf_index is None:
+        if int.from_bytes(row.written_xid or b"", "big") in sealed:
+            told.append((Wrong.ENTRY_UNSEALED, "it has no leaf, and the sealer will not come to it any more"))
+    elif digest != row.sealed_hash:
+        told.append((Wrong.ENTRY_ALTERED, "its bytes are not those that were sealed"))
+    if digest != row.leaf_hash:
+        told.append((Wrong.COLUMNS_ALTERED, "leaf_hash is not that of its bytes"))
+    told += [(Wrong.COLUMNS_ALTERED, problem) for problem in problems(row)]
+    if told:
+        findings.add(told[0][0], "; ".join(words for _, words in told), **_named(row))
+
+
+def _named(row: Row) -> dict[str, Any]:
+    is_uuid = isinstance(row.entry_id, bytes) and len(row.entry_id) == 16
+    return {"leaf_index": row.leaf_index, "entry_id": uuid_text(row.entry_id) if is_uuid else None}
+
+
+def add_late(findings: Findings, stretches: dict[int, Stretch], facts: Facts) -> None:
+    """Names entries that claim to be more than an hour older than others that were sealed before them.
+
+    Of those between two checkpoints one is named.  A backlog is sealed late too, and is no finding: what was sealed
+    before it is older yet.
+    """
+    latest = -(1 << 63)
+    for number, stretch in sorted(stretches.items()):
+        if number:
+            before = min(latest, facts.times[min(number, len(facts.times)) - 1]) if facts.times else latest
+            if stretch.earliest < before - LATE_MICROSECONDS:
+                findings.add(
+                    Wrong.ENTRY_LATE,
+                    "it claims to be more than an hour older than what was sealed before it",
+                    leaf_index=stretch.leaf_index,
+                    entry_id=uuid_text(stretch.entry_id),
+                )
+        latest = max(latest, stretch.latest)
+
+
+def missing_entries(conn: Connection, facts: Facts, findings: Findings) -> int:
+    """Names the leaves whose entry is not there; how many of them were archived and let go instead."""
+    archived = 0
+    let_go: dict[str, bool] = {}
+    with conn.cursor("missing") as cursor:
+        cursor.execute(
+            """
+            SELECT l.leaf_index, l.entry_id::text, to_char(t.at, 'YYYY-MM-01'),
+                t.at < %(since)s AND (SELECT c.made_at FROM audit_checkpoint AS c
+                    WHERE c.tree_size > l.leaf_index ORDER BY c.tree_size LIMIT 1) < %(since)s
+            FROM audit_leaf AS l CROSS JOIN LATERAL (SELECT to_timestamp(
+                ('x' || substr(replace(l.entry_id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0) AS at) AS t
+            WHERE NOT EXISTS (SELECT FROM audit_entry AS e WHERE e.entry_id = l.entry_id) ORDER BY l.leaf_index
+            """,
+            {"since": facts.now - RETENTION},
+        )
+        for leaf_index, entry_id, month, is_old in cursor:
+            if is_old and month not in let_go:
+                let_go[month] = not _has_entries(conn, month)
+            if is_old and let_go[month]:
+                archived += 1
+            else:
+                findings.add(
+                    Wrong.ENTRY_MISSING,
+                    "it was sealed, and is not there any more",
+                    leaf_index=leaf_index,
+                    entry_id=entry_id,
+                )
+    return archived
+
+
+def _has_entries(conn: Connection, month: str) -> bool:
+    """Whether anything is left of a month: one that is let go is let go as a whole."""
+    row = conn.execute(
+        """
+        SELECT EXISTS (SELECT FROM audit_entry WHERE entry_id >= entry_id_at(%(month)s::timestamptz)
+            AND entry_id < entry_id_at(%(month)s::timestamptz + interval '1 month'))
+        """,
+        {"month": month},
+    ).fetchone()
+    return row is None or bool(row[0])
+
+
+# The tree
+
+
+@dataclass(slots=True)
+class TreeRead:
+    """How many leaves there are, and the newest checkpoint that is of them."""
+
+    leaves: int = 0
+    size: int = 0
+    root: bytes = EMPTY_ROOT
+    findings: Findings = field(default_factory=Findings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What the root of the first `size` leaves is said to be, by the database or by a file."""
+
+    size: int
+    root: bytes
+    kept: Kept | None
+
+
+_Node: TypeAlias = tuple[int, int, int, bytes]
+"""A hash that is kept of complete subtrees: the size that completes it, by which they come; level, number and hash."""
+
+
+def read_tree(conn: Connection, facts: Facts, kept: Sequence[Kept]) -> TreeRead:
+    """Grows the tree leaf by leaf, and compares all that is said of it with what it then is."""
+    with (
+        closing(_stored_marks(conn)) as marks,
+        closing(_stored_nodes(conn)) as nodes,
+        conn.cursor("leaves") as leaves,
+    ):
+        tree = _Tree(facts, marks, nodes, kept)
+        leaves.itersize = 5_000
+        leaves.execute("SELECT leaf_index, leaf_hash FROM audit_leaf ORDER BY leaf_index", binary=True)
+        for leaf_index, leaf in leaves:
+            if not tree.add(leaf_index, leaf):
+                break
+        tree.end()
+    return tree.read
+
+
+class _Tree:
+    """The tree as it grows, beside what the database and files say of it."""
+
+    def __init__(
+        self, facts: Facts, marks: Iterator[_Mark], nodes: Iterator[_Node], kept: Sequence[Kept]
+    ) -> None:
+        self.read = TreeRead()
+        self._leaves = facts.leaves
+        self._growth = Growth(lambda level, first, count: [], 0)
+        self._marks = heapq.merge(marks, self._kept_marks(kept, facts.keys), key=lambda mark: mark.size)
+        self._nodes = nodes
+        self._mark, self._node = next(self._marks, None), next(self._nodes, None)
+        self._stored = 0
+        self._differs = False
+        self._gap = False
+        self._compare_marks()
+
+    def add(self, leaf_index: int, leaf: bytes) -> bool:
+        """Takes the next leaf; False when it is not the next."""
+        growth = self._growth
+        if leaf_index != growth.size or not isinstance(leaf, bytes):
+            self._gap = True
+            detail = "this leaf is missing, there twice or empty; the tree cannot be made from here on"
+            self.read.findings.add(Wrong.LEAF_MISSING, detail, leaf_index=growth.size)
+            return False
+        growth.append(leaf)
+        self.read.leaves += 1
+        if growth.nodes:
+            self._compare_nodes()
+        if self._mark is not None and self._mark.size <= growth.size:
+            self._compare_marks()
+        return True
+
+    def end(self) -> None:
+        """Names what is said of a larger tree than there is."""
+        for mark in chain([] if self._mark is None else [self._mark], self._marks):
+            if self._gap and mark.size <= self._leaves:
+                continue  # there are so many leaves, but not all of them can be reached
+            where = f" in {mark.kept.path}" if mark.kept else ""
+            self.read.findings.add(
+                Wrong.RECORDS_OLDER if mark.kept else Wrong.ROOT_DIFFERS,
+                f"the checkpoint of {mark.size} entries{where} is of more than there are ({self._growth.size}):"
+                " records were removed, or an older backup was restored",
+                leaf_index=self._growth.size,
+            )
+        if not self._gap:
+            for node in chain([] if self._node is None else [self._node], self._nodes):
+                self._add_node(node, "is of no leaves that there are")
+
+    def _compare_marks(self) -> None:
+        while self._mark is not None and self._mark.size <= self._growth.size:
+            mark, self._mark = self._mark, next(self._marks, None)
+            holds = mark.root == self._growth.root()
+            if mark.kept is None:
+                self._stored = mark.size
+                if holds:
+                    self.read.size, self.read.root = mark.size, mark.root
+                elif not self._differs:
+                    self._differs = True
+                    self.read.findings.add(
+                        Wrong.ROOT_DIFFERS,
+                        f"one of the leaves {self.read.size} to {mark.size - 1} is another or elsewhere than when"
+                        f" the checkpoint of {mark.size} entries was signed, or that checkpoint was forged",
+                        leaf_index=self.read.size,
+                    )
+                else:
+                    self.read.findings.count += 1  # as it must be, after the first
+            elif not holds:
+                self.read.findings.add(
+                    Wrong.HISTORY_DIFFERS,
+                    f"the first {mark.size} entries are not those of the checkpoint in {mark.kept.path}",
+                    leaf_index=self.read.size,
+                )
+            elif mark.size != self._stored:
+                self.read.findings.add(
+                    Wrong.CHECKPOINT_MISSING,
+                    f"the database lacks the checkpoint of {mark.size} entries in {mark.kept.path}",
+                    leaf_index=mark.size - 1,
+                )
+
+    def _compare_nodes(self) -> None:
+        for level, number, made in self._growth.nodes:
+            place = (self._growth.size, level, number)
+            while self._node is not None and self._node[:3] < place:
+                self._add_node(self._node, "is none that is kept")
+                self._node = next(self._nodes, None)
+            if self._node is not None and self._node[:3] == place:
+                if self._node[3] != made:
+                    self._add_node(self._node, "is not that of its leaves")
+                self._node = next(self._nodes, None)
+            elif self._mark is not None:  # a tree that has it was signed
+                self._add_node((*place, made), "is missing")
+        self._growth.nodes.clear()
+
+    def _add_node(self, node: _Node, what: str) -> None:
+        _, level, number, _ = node
+        detail = f"the hash that is kept of the {1 << level} leaves from {number << level} on {what}"
+        self.read.findings.add(Wrong.NODE_ALTERED, detail, leaf_index=number << level)
+
+    def _kept_marks(self, kept: Sequence[Kept], keys: Sequence[VerifierKey]) -> Iterator[_Mark]:
+        for one in kept:
+            try:
+                checkpoint = opened_checkpoint(one.note(), keys)
+            except NoteError as wrong:
+                self.read.findings.add(Wrong.CHECKPOINT_FORGED, f"{one.path}: {wrong}")
+            else:
+                yield _Mark(checkpoint.size, checkpoint.root, one)
+
+
+def _stored_marks(conn: Connection) -> Generator[_Mark]:
+    with conn.cursor("marks") as cursor:
+        cursor.execute("SELECT tree_size, root_hash FROM audit_checkpoint ORDER BY tree_size", binary=True)
+        for size, root in cursor:
+            yield _Mark(size, root, None)
+
+
+def _stored_nodes(conn: Connection) -> Generator[_Node]:
+    with conn.cursor("nodes") as cursor:
+        cursor.execute(
+            "SELECT (node_index + 1) << level, level, node_index, hash FROM audit_node ORDER BY 1, 2, 3",
+            binary=True,
+        )
+        yield from cursor
+
+
+# Checkpoints
+
+
+@dataclass(slots=True)
+class CheckpointsRead:
+    """How many checkpoints there are."""
+
+    checkpoints: int = 0
+    findings: Findings = field(default_factory=Findings)
+
+
+def read_checkpoints(conn: Connection, facts: Facts, after: int, last: int | None) -> CheckpointsRead:
+    """Checks the notes of the checkpoints with more than `after` entries, up to `last`: who signed them, and what."""
+    read = CheckpointsRead()
+    with conn.cursor("notes") as cursor:
+        cursor.execute(
+            "SELECT tree_size, root_hash, note FROM audit_checkpoint WHERE tree_size > %(after)s"
+            " AND (%(last)s::bigint IS NULL OR tree_size <= %(last)s) ORDER BY tree_size",
+            {"after": after, "last": last},
+        )
+        for size, root, note in cursor:
+            read.checkpoints += 1
+            try:
+                signed = opened_checkpoint(note, facts.keys)
+                if (signed.size, signed.root) != (size, root):
+                    raise NoteError("another size or root was signed")
+            except NoteError as wrong:
+                detail = f"the checkpoint of {size} entries is not as it was signed: {wrong}"
+                read.findings.add(Wrong.CHECKPOINT_FORGED, detail, leaf_index=after if size < 1 else size - 1)
+    return read
+
+
+def opened_checkpoint(note: Any, keys: Sequence[VerifierKey]) -> Checkpoint:
+    """The checkpoint of a note that one of `keys` has signed as the log's own; `NoteError` for any other."""
+    if not isinstance(note, str):
+        raise NoteError("this is no text")
+    checkpoint, signers = opened(note, keys)
+    if checkpoint.origin not in {key.name for key in signers}:
+        raise NoteError(f"the keys that signed it are not those of the log {checkpoint.origin}")
+    return checkpoint

@@ -1,0 +1,196 @@
+"""Rounds of a time, read chunk by chunk with everything that is recorded of them.  Nothing is written.
+
+A chunk is one statement, so that all of it is seen at one instant; on a standby no snapshot is held for longer than
+that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from casino_brag.errors import SetUpError
+from casino_brag.replay.records import Difference, Row, Rules
+
+CHUNK_ROUNDS: Final = 10_000
+
+CONNECT_SECONDS: Final = 5
+STATEMENT_MINUTES: Final = 30
+"""The longest that a statement may take; one that reads a chunk takes about a second."""
+
+BATCH_ROUNDS: Final = 500
+"""So many rounds of a chunk are looked at together."""
+
+CLOCKS_APART: Final = timedelta(days=1)
+"""How far an entry's identifier, made by the clock of whoever wrote it, may be from the database's time."""
+
+_SETTINGS: Final = " ".join(
+    f"-c {setting}"
+    for setting in (
+        "default_transaction_read_only=on",
+        f"statement_timeout={STATEMENT_MINUTES}min",
+        "timezone=UTC",
+        "jit=off",
+        "max_parallel_workers_per_gather=0",
+    )
+)
+_FIRST: Final = UUID(int=0)
+
+
+class Key(NamedTuple):
+    """A place among rounds in the order of their time."""
+
+    opened_at: datetime
+    round_id: UUID
+
+
+class Chunk(NamedTuple):
+    """Rounds from a place until before another."""
+
+    first: Key
+    end: Key
+
+
+@contextmanager
+def reading(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection that cannot write; `SetUpError` when the database cannot be used, or fails on the way."""
+    try:
+        with psycopg.connect(
+            url, autocommit=True, connect_timeout=CONNECT_SECONDS, options=_SETTINGS
+        ) as conn:
+            yield conn
+    except psycopg.Error as failure:
+        raise SetUpError(f"The database cannot be used: {str(failure).strip()}") from failure
+
+
+def chunks_of(conn: psycopg.Connection[Any], since: datetime, until: datetime) -> list[Chunk]:
+    """The rounds opened from `since` until before `until`, cut into chunks; none for no rounds."""
+    rows = conn.execute(
+        "SELECT opened_at, round_id FROM ("
+        " SELECT opened_at, round_id, row_number() OVER (ORDER BY opened_at, round_id) - 1 AS place FROM round"
+        " WHERE opened_at >= %s AND opened_at < %s) AS ordered WHERE place %% %s = 0 ORDER BY place",
+        [since, until, CHUNK_ROUNDS],
+    ).fetchall()
+    keys = [Key(since, _FIRST), *(Key(*row) for row in rows[1:]), Key(until, _FIRST)]
+    return [Chunk(*bounds) for bounds in pairwise(keys)] if rows else []
+
+
+def read_chunk(conn: psycopg.Connection[Any], chunk: Chunk) -> Iterator[list[Row]]:
+    """The rounds of a chunk in their order, some hundreds at a time."""
+    bounds: dict[str, Any] = {
+        "first_at": chunk.first.opened_at,
+        "first_id": chunk.first.round_id,
+        "end_at": chunk.end.opened_at,
+        "end_id": chunk.end.round_id,
+    }
+    with conn.transaction(), conn.cursor(binary=True) as cursor:
+        # Each round is looked up by its keys: what one statement needs is a small part of any table.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_hashjoin = off")
+        cursor.execute("SET LOCAL enable_mergejoin = off")
+        span = cursor.execute(_SPAN, bounds).fetchone()
+        assert span is not None
+        began, ended = span
+        if began is None:
+            return
+        bounds["first_entry"] = _entry_id_at(began - CLOCKS_APART)
+        bounds["last_entry"] = _entry_id_at(ended + CLOCKS_APART)
+        cursor.execute(_ROUNDS, bounds, prepare=False)
+        while batch := cursor.fetchmany(BATCH_ROUNDS):
+            yield list(map(Row._make, batch))
+
+
+def read_rules(conn: psycopg.Connection[Any]) -> dict[UUID, Rules]:
+    """All paytable versions as they are stored."""
+    found = conn.execute("SELECT version_id, game, version, digest, document FROM paytable_version")
+    return {version_id: Rules.of(*row) for version_id, *row in found}
+
+
+def strays(conn: psycopg.Connection[Any], since: datetime, until: datetime) -> Iterator[Difference]:
+    """What was recorded in this time of rounds that do not exist."""
+    for what, round_id, recorded in conn.execute(_STRAYS, {"since": since, "until": until}):
+        yield Difference.of(round_id, what, recorded, "no such round")
+
+
+def _entry_id_at(moment: datetime) -> UUID:
+    """The least identifier that an entry of this time can have: its first 48 bits are milliseconds."""
+    return UUID(int=int(moment.timestamp() * 1000) << 80)
+
+
+_WITHIN: Final = (
+    "(r.opened_at, r.round_id) >= (%(first_at)s::timestamptz, %(first_id)s::uuid)"
+    " AND (r.opened_at, r.round_id) < (%(end_at)s::timestamptz, %(end_id)s::uuid)"
+)
+
+# When the entries about a chunk's rounds were written, so that other months' parts of the log are not looked at.
+_SPAN: Final = f"""
+    SELECT min(r.opened_at), max(greatest(r.opened_at, r.settled_at, v.voided_at))
+    FROM round AS r LEFT JOIN voided_round AS v USING (round_id) WHERE {_WITHIN}
+"""  # noqa: S608 - constants
+
+_ROUNDS: Final = f"""
+    SELECT r.round_id, r.state, r.mode, r.currency, r.game, r.paytable_version_id, r.opened_at, r.ante_minor,
+        r.pair_bonus_minor, r.payout_max_minor, r.player_cards, r.decision, r.play_minor, r.dealer_cards, r.result,
+        r.settlement, r.total_staked_minor, r.total_payout_minor, r.settled_at, r.client_seeds, r.client_seed,
+        c.number, c.previous, c.value, c.rules_digest, c.rng_digest, c.seed, b.value,
+        (c.player_id, c.game, c.mode, c.paytable_version_id) = (r.player_id, r.game, r.mode, r.paytable_version_id),
+        v.policy, v.refund_minor, v.compensation_minor, v.voided_at,
+        moved.transfers, told.opened_entries, told.settled_entries, told.settled_payloads, told.voided_entries,
+        told.voided_payloads, asked.debited_minor, asked.credits
+    FROM round AS r
+    LEFT JOIN commitment AS c ON c.round_id = r.round_id
+    LEFT JOIN commitment AS b ON (b.player_id, b.game, b.mode, b.number) = (c.player_id, c.game, c.mode, c.number - 1)
+    LEFT JOIN voided_round AS v ON v.round_id = r.round_id
+    LEFT JOIN account AS a ON a.account_id = r.account_id
+    LEFT JOIN account AS escrow ON (escrow.ledger_id, escrow.kind) = (a.ledger_id, 'escrow')
+    LEFT JOIN account AS house ON (house.ledger_id, house.kind) = (a.ledger_id, 'house')
+    CROSS JOIN LATERAL (
+        SELECT array_agg(concat_ws(' ', t.kind, t.amount_minor,
+            CASE t.from_account WHEN r.account_id THEN 'player' WHEN escrow.account_id THEN 'escrow'
+                WHEN house.account_id THEN 'house' ELSE t.from_account::text END, 'to',
+            CASE t.to_account WHEN r.account_id THEN 'player' WHEN escrow.account_id THEN 'escrow'
+                WHEN house.account_id THEN 'house' ELSE t.to_account::text END)) AS transfers
+        FROM transfer AS t WHERE t.cause_id = r.round_id
+    ) AS moved
+    CROSS JOIN LATERAL (
+        SELECT array_agg(e.occurred_at) FILTER (WHERE e.type = 'round.opened') AS opened_entries,
+            array_agg(e.occurred_at) FILTER (WHERE e.type = 'round.settled') AS settled_entries,
+            array_agg(e.payload) FILTER (WHERE e.type = 'round.settled') AS settled_payloads,
+            array_agg(e.occurred_at) FILTER (WHERE e.type = 'round.voided') AS voided_entries,
+            array_agg(e.payload) FILTER (WHERE e.type = 'round.voided') AS voided_payloads
+        FROM audit_entry AS e
+        WHERE e.round_id = r.round_id AND e.entry_id BETWEEN %(first_entry)s::uuid AND %(last_entry)s::uuid
+    ) AS told
+    CROSS JOIN LATERAL (
+        SELECT sum(w.amount_minor) FILTER (WHERE w.purpose = 'stake' AND w.state = 'done')::bigint AS debited_minor,
+            jsonb_object_agg(w.purpose, w.amount_minor) FILTER (WHERE w.purpose <> 'stake') AS credits
+        FROM wallet_transaction AS w WHERE w.round_id = r.round_id
+    ) AS asked
+    WHERE {_WITHIN} ORDER BY r.opened_at, r.round_id
+"""  # noqa: S608 - constants
+
+_STRAYS: Final = """
+    SELECT 'no_round.transfer' AS what, t.cause_id, concat(t.kind, ' ', t.amount_minor)
+    FROM transfer AS t LEFT JOIN round AS r ON r.round_id = t.round_id
+    WHERE t.round_id IS NOT NULL AND r.round_id IS NULL AND t.made_at >= %(since)s AND t.made_at < %(until)s
+    UNION ALL
+    SELECT 'no_round.entry', e.round_id, concat(e.type, ' ', e.entry_id)
+    FROM audit_entry AS e LEFT JOIN round AS r ON r.round_id = e.round_id
+    WHERE e.type IN ('round.opened', 'round.settled', 'round.voided') AND r.round_id IS NULL
+      AND e.occurred_at >= %(since)s AND e.occurred_at < %(until)s
+    UNION ALL
+    SELECT 'no_round.void', v.round_id, concat(v.refund_minor, ' + ', v.compensation_minor)
+    FROM voided_round AS v LEFT JOIN round AS r ON r.round_id = v.round_id
+    WHERE r.round_id IS NULL AND v.voided_at >= %(since)s AND v.voided_at < %(until)s
+    UNION ALL
+    SELECT 'no_round.credit', w.round_id, concat(w.purpose, ' ', w.amount_minor)
+    FROM wallet_transaction AS w LEFT JOIN round AS r ON r.round_id = w.round_id
+    WHERE w.purpose <> 'stake' AND r.round_id IS NULL AND w.begun_at >= %(since)s AND w.begun_at < %(until)s
+    ORDER BY 1, 2, 3
+"""
