@@ -12,9 +12,10 @@ from typing import Any
 
 import psycopg
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
-from casino_brag.audit import Entry, EntryType, publishing
+from casino_brag.audit import Entry, EntryType, publishing, sealer
 from casino_brag.audit.notes import SigningKey, opened
 from casino_brag.audit.publishing import Publication, PublishedDiffers
 from casino_brag.audit.records import StoredCheckpoint, newest_checkpoint
@@ -30,6 +31,13 @@ APPEND = "INSERT INTO audit_entry SELECT * FROM audit_entry_of(%s)"
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppHouse]:
     with app_house_in(tmp_path_factory.mktemp("published")) as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def logs_that_can_be_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loggers that nobody has used yet: used ones keep to the settings of then."""
+    for module in (publishing, sealer):
+        monkeypatch.setattr(module, "log", structlog.get_logger("tests"))
 
 
 @pytest.fixture

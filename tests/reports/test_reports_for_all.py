@@ -31,10 +31,11 @@ from casino_brag.errors import SetUpError
 from casino_brag.game.paytable import Paytable
 from casino_brag.ids import uuid7
 from casino_brag.odds.par_sheet import par_sheet
+from casino_brag.reports import kinds, pages
 from casino_brag.reports.kinds import KINDS, ROUTINE, SIGNIFICANT, ReportName
 from casino_brag.reports.making import HEADS, PROGRAM, Report, Wanted, make_report
 from casino_brag.rounds.reports import NO_ACTIVITY, PLAY, Period
-from casino_brag.watch import accumulating, checking, pages, report_kinds
+from casino_brag.watch import accumulating, checking
 from tests.inprocess import AppHouse, app_house_in
 from tests.running import Operator
 
@@ -222,7 +223,7 @@ class TestOthers:
         self, played: Played, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert played.report(ReportName.INTERRUPTED).items == []
-        monkeypatch.setattr(report_kinds, "INTERRUPTED_MINUTES", 0)
+        monkeypatch.setattr(kinds, "INTERRUPTED_MINUTES", 0)
         report = played.report(ReportName.INTERRUPTED)
         (item,) = report.items
         assert item["round_id"] == played.waiting["round_id"]
