@@ -52,9 +52,12 @@ def test_what_is_known_answers_the_same_request_and_no_other() -> None:
 
 
 def test_every_outcome_of_the_database_is_an_answer_or_a_refusal() -> None:
-    text = "\n".join(file.read_text() for file in sorted(shipped("migrations").glob("*.sql")))
+    moving_money = re.compile("wallet|rounds|commitments|voids")
+    files = [file for file in shipped("migrations").glob("*.sql") if moving_money.search(file.name)]
+    assert len(files) == 5
+    text = "\n".join(file.read_text() for file in files)
     outcomes = set(re.findall(r"(?:THEN|ELSE) '([a-z_]+)'\s", text))
-    outcomes -= {"deposit", "withdrawal", "cancelling", "house", "escrow", "retired", "revoked", "expired", "test"}
+    outcomes -= {"deposit", "withdrawal", "cancelling", "house", "escrow"}
     answers = {"moved", "opened", "settled", "replayed"}
     prepared_again = {"paytable_changed", "commitment_changed"}
     of_their_own = {"made", "reserved"}
