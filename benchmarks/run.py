@@ -115,15 +115,15 @@ def _service(data_dir: Path) -> Iterator[tuple[int, int]]:
         serving.wait(timeout=60)
 
 
-def _sessions(url: str, connections: int) -> Tokens:
-    """For each connection the tokens of its players' new demo sessions."""
+def _sessions(url: str, connections: int, mode: Mode = Mode.DEMO) -> Tokens:
+    """For each connection the tokens of its players' new sessions."""
     with psycopg.connect(url) as conn:
         row = conn.execute("SELECT key_id FROM operator JOIN operator_key USING (operator_id)").fetchone()
         operator = None if row is None else signing_operator(conn, DEMO_OPERATOR, row[0])
         assert operator is not None, "`serve` adds it"
 
         def token(player: str) -> str:
-            wanted = NewSession(player=player, currency="GBP", mode=Mode.DEMO, game=GAME)
+            wanted = NewSession(player=player, currency="GBP", mode=mode, game=GAME)
             return open_session(conn, operator, wanted).token
 
         return [
