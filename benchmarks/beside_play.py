@@ -46,9 +46,7 @@ def main() -> None:
         ):
             tokens = _sessions(server.url(Role.APP), wanted.connections, Mode.REAL)
             # What the books say of the money does not matter here.
-            conn.execute(
-                "UPDATE account SET balance_minor = %s WHERE player_id IS NOT NULL", [BALANCE_MINOR]
-            )
+            conn.execute("UPDATE account SET balance_minor = %s WHERE player_id IS NOT NULL", [BALANCE_MINOR])
             worker, address = _job_worker(process), ("127.0.0.1", port)
             _over_http(address, tokens)
             phases: dict[bool, list[tuple[Phase, Phase]]] = {True: [], False: []}

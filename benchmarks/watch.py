@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 from casino_brag.game.hands import AceLowRun, Category
 from casino_brag.game.paytable import Paytable
 from casino_brag.game.settlement import Result, qualifying_class
-from casino_brag.odds.outcomes import DEALS, Integers, hand_cards, outcomes, rank_classes
+from casino_brag.odds.outcomes import DEALS, Integers, hand_cards, hand_places, outcomes, rank_classes
 from casino_brag.odds.returns import main_game, rtp_sd
 from casino_brag.odds.strategies import ALWAYS_PLAY, MAX_EXPECTATION, Strategy
 from casino_brag.watch.bands import Z, stake_bands
 from casino_brag.watch.bets import Bets, Floats, log_sum, main_gains, ranking_gains
 from casino_brag.watch.dealt import CARDS_DEALT, PACK_SIZE, Dealt
 from casino_brag.watch.evidence import CHANCES, SHARES, Batch, Evidence, Level
-from casino_brag.watch.expectation import Bools, Rules, hand_places
+from casino_brag.watch.expectation import Bools, Rules
 
 BRAG: Final = Paytable.load(Path(__file__).parents[1] / "paytables" / "three-card-brag.toml")
 RULES: Final = Rules.of(BRAG)

@@ -53,6 +53,19 @@ CREATE FUNCTION audit_entry_of(entry text) RETURNS audit_entry
     FROM (SELECT entry::jsonb AS j, convert_to(entry, 'UTF8') AS b OFFSET 0) AS parsed
 $$;
 
+-- Writes an entry of one of these types, and refuses others.
+CREATE FUNCTION audit_append(entry text, VARIADIC types text[]) RETURNS void
+    LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+DECLARE
+    written audit_entry := audit_entry_of(entry);
+BEGIN
+    IF written.type <> ALL (types) THEN
+        RAISE EXCEPTION '% is none of %', written.type, types USING ERRCODE = 'check_violation';
+    END IF;
+    INSERT INTO audit_entry SELECT written.*;
+END
+$$;
+
 -- Makes a table a part of the log, whose rows nobody changes past the whole either.
 CREATE FUNCTION audit_part_attach(part text, bounds text) RETURNS void
     LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
@@ -79,7 +92,9 @@ ALTER TABLE webhook_message
 -- Makes the parts of the months ahead that are missing; returns how many.  A month that has begun without a part of
 -- its own stays in audit_entry_other, and so does one of which that holds something already.
 CREATE FUNCTION audit_parts_make(months_ahead integer) RETURNS integer
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
+    -- It waits for whoever reads the whole log, and play would wait for it: rather it is tried again.
+    SET lock_timeout = '200ms' AS $$
 DECLARE
     first_day timestamp;
     part      text;
@@ -87,7 +102,9 @@ DECLARE
     end_id    uuid;
     made      integer := 0;
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtext('audit_parts_make'));
+    IF NOT pg_try_advisory_xact_lock(hashtext('audit_parts_make')) THEN
+        RETURN 0;
+    END IF;
     FOR ahead IN 1 .. least(months_ahead, 12) LOOP
         first_day := date_trunc('month', now() AT TIME ZONE 'UTC') + make_interval(months => ahead);
         part := 'audit_entry_' || to_char(first_day, 'YYYY_MM');
@@ -134,7 +151,8 @@ CREATE TABLE audit_checkpoint (
     made_at   timestamptz NOT NULL,
     CONSTRAINT audit_checkpoint_is_of_some_leaves CHECK (tree_size > 0),
     CONSTRAINT audit_checkpoint_root_is_sha256 CHECK (length(root_hash) = 32),
-    CONSTRAINT audit_checkpoint_note_names_its_size CHECK (split_part(note, E'\n', 2) = tree_size::text)
+    CONSTRAINT audit_checkpoint_note_names_its_size CHECK (split_part(note, E'\n', 2) = tree_size::text),
+    CONSTRAINT audit_checkpoint_note_names_its_root CHECK (decode(split_part(note, E'\n', 3), 'base64') = root_hash)
 );
 CREATE INDEX audit_checkpoint_by_time ON audit_checkpoint (made_at);
 
@@ -284,10 +302,11 @@ CREATE FUNCTION audit_key_add(the_key text, audit text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     INSERT INTO audit_key (verifier_key, added_at) VALUES (the_key, now()) ON CONFLICT DO NOTHING;
-    IF FOUND THEN
-        INSERT INTO audit_entry SELECT * FROM audit_entry_of(audit);
+    IF NOT FOUND THEN
+        RETURN false;
     END IF;
-    RETURN FOUND;
+    PERFORM audit_append(audit, 'log.key_added');
+    RETURN true;
 END
 $$;
 

@@ -32,10 +32,10 @@ CREATE TABLE rtp_bucket (
     channel             text,
     stake_band          integer NOT NULL,
     rounds              bigint  NOT NULL,
-    base_minor          bigint  NOT NULL,
+    base_minor          numeric NOT NULL,
     base_squares        numeric NOT NULL,
-    staked_minor        bigint  NOT NULL,
-    returned_minor      bigint  NOT NULL,
+    staked_minor        numeric NOT NULL,
+    returned_minor      numeric NOT NULL,
     expected            numeric NOT NULL,
     variance            numeric NOT NULL,
     CONSTRAINT rtp_bucket_is_one UNIQUE NULLS NOT DISTINCT
@@ -169,25 +169,31 @@ CREATE FUNCTION rtp_pending(from_leaf bigint, until_leaf bigint) RETURNS TABLE (
     ORDER BY x.leaf_index
 $$;
 
--- The rounds after one in the order of their deals, up to the first one of real play that is not decided yet, which
--- is not waited for after `wait_hours`; up to what was settled before the leaf `until_leaf`; and up to `lag_seconds` ago,
--- when all that was to be opened has been.  A round whose dealer's cards were never shown has no `cards`.
+-- The rounds after one in the order of their deals, up to the first one of real play that is not over yet; up to what
+-- was settled before the leaf `until_leaf`; and up to `lag_seconds` ago, when all that was to be opened has been.
+-- None is left out for having waited, or for having been voided: whoever has poor cards may do nothing, and the cards of
+-- the others would not be fair ones.  A day after the longest time that an operator lets rounds wait nothing is waited
+-- for: there the service has failed.  A round whose deal could not be opened any more has no `cards`.
 CREATE FUNCTION rtp_dealt_next(
-    after_at timestamptz, after_id uuid, until_leaf bigint, wait_hours integer, lag_seconds integer, at_most integer
+    after_at timestamptz, after_id uuid, until_leaf bigint, lag_seconds integer, at_most integer
 )
     RETURNS TABLE (opened_at timestamptz, round_id uuid, paytable_version_id uuid, is_real boolean, cards text[])
     LANGUAGE sql STABLE
     SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
     SELECT r.opened_at, r.round_id, r.paytable_version_id, r.mode = 'real' AND NOT s.test,
-        CASE WHEN r.dealer_cards IS NOT NULL THEN r.player_cards || r.dealer_cards END
+        CASE WHEN cardinality(r.player_cards || dealer.cards) = 6 THEN r.player_cards || dealer.cards END
     FROM round AS r JOIN session AS s ON s.session_id = r.session_id
+    CROSS JOIN LATERAL (SELECT coalesce(r.dealer_cards, (
+        SELECT array_agg(card ORDER BY place) FROM audit_entry AS e
+        CROSS JOIN jsonb_array_elements_text(e.payload -> 'dealer_cards') WITH ORDINALITY AS t (card, place)
+        WHERE e.round_id = r.round_id AND e.type = 'round.voided'))) AS dealer (cards)
     WHERE (r.opened_at, r.round_id) > (after_at, after_id)
       AND r.opened_at < (SELECT least(
         now() - make_interval(secs => lag_seconds),
         (SELECT e.occurred_at FROM audit_leaf AS l JOIN audit_entry AS e USING (entry_id)
          WHERE l.leaf_index = until_leaf),
         (SELECT min(w.opened_at) FROM round AS w WHERE w.state = 'awaiting_decision' AND w.mode = 'real'
-           AND w.opened_at >= now() - make_interval(hours => wait_hours))))
+           AND w.opened_at >= now() - (SELECT make_interval(hours => max(o.interruption_hours) + 24) FROM operator AS o))))
     ORDER BY r.opened_at, r.round_id LIMIT at_most
 $$;
 
@@ -195,19 +201,6 @@ $$;
 CREATE FUNCTION rtp_sums(a bigint[], b bigint[]) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE AS $$
     SELECT array_agg(x + y ORDER BY place) FROM unnest(a, b) WITH ORDINALITY AS t (x, y, place)
-$$;
-
--- Writes an entry of this type, and refuses others.
-CREATE FUNCTION rtp_record(audit text, the_type text) RETURNS void
-    LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
-DECLARE
-    entry audit_entry := audit_entry_of(audit);
-BEGIN
-    IF entry.type <> the_type THEN
-        RAISE EXCEPTION '% is not %', entry.type, the_type USING ERRCODE = 'check_violation';
-    END IF;
-    INSERT INTO audit_entry SELECT entry.*;
-END
 $$;
 
 -- Adds what the leaves from `from_leaf` to before `until_leaf` tell: all of it, once, or nothing.
@@ -242,6 +235,8 @@ BEGIN
             cards = rtp_sums(d.cards, excluded.cards);
     INSERT INTO rtp_deals (first_leaf, day, deal_indexes)
         SELECT from_leaf, d.day, d.deal_indexes FROM jsonb_populate_recordset(NULL::rtp_deals, deals) AS d;
+    -- No check comes so late.
+    DELETE FROM rtp_deals WHERE day < (now() AT TIME ZONE 'UTC')::date - 40;
     INSERT INTO rtp_evidence SELECT * FROM jsonb_populate_recordset(NULL::rtp_evidence, evidence)
         ON CONFLICT ON CONSTRAINT rtp_evidence_pkey DO UPDATE SET
             rounds = excluded.rounds, log_e = excluded.log_e, level = excluded.level, state = excluded.state;
@@ -260,10 +255,13 @@ BEGIN
     VALUES (the_case, the_version, the_level, 'open', now(), now())
     ON CONFLICT ON CONSTRAINT rtp_case_pkey DO UPDATE SET level = the_level, state = 'open', changed_at = now()
         WHERE c.paytable_version_id = the_version;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the case is of another version' USING ERRCODE = 'restrict_violation';
+    END IF;
     INSERT INTO rtp_case_change (case_id, number, changed_at, actor, state, note)
     SELECT the_case, count(*) + 1, now(), the_actor, 'open', the_note FROM rtp_case_change WHERE case_id = the_case;
-    PERFORM rtp_record(audit, 'rtp.alert');
-    PERFORM rtp_record(case_audit, CASE WHEN is_new THEN 'rtp.case_opened' ELSE 'rtp.case_changed' END);
+    PERFORM audit_append(audit, 'rtp.alert');
+    PERFORM audit_append(case_audit, CASE WHEN is_new THEN 'rtp.case_opened' ELSE 'rtp.case_changed' END);
 END
 $$;
 
@@ -285,7 +283,7 @@ BEGIN
         DELETE FROM rtp_evidence
             WHERE paytable_version_id = (SELECT paytable_version_id FROM rtp_case WHERE case_id = the_case);
     END IF;
-    PERFORM rtp_record(audit, 'rtp.case_changed');
+    PERFORM audit_append(audit, 'rtp.case_changed');
     RETURN true;
 END
 $$;
@@ -300,7 +298,7 @@ BEGIN
     VALUES (the_check, the_day, is_scheduled, now(), the_result)
     ON CONFLICT (day) WHERE scheduled DO NOTHING;
     IF FOUND THEN
-        PERFORM rtp_record(audit, 'rtp.checked');
+        PERFORM audit_append(audit, 'rtp.checked');
         RETURN true;
     END IF;
     RETURN false;
@@ -313,7 +311,7 @@ GRANT SELECT ON
 GRANT EXECUTE ON FUNCTION
     rtp_take(boolean),
     rtp_pending(bigint, bigint),
-    rtp_dealt_next(timestamptz, uuid, bigint, integer, integer, integer),
+    rtp_dealt_next(timestamptz, uuid, bigint, integer, integer),
     rtp_accumulate(bigint, bigint, jsonb, jsonb, jsonb, timestamptz, uuid, jsonb),
     rtp_alert(uuid, uuid, text, text, text, text, text),
     rtp_case_set(uuid, text, text, text, text, text),

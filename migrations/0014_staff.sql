@@ -69,7 +69,7 @@ CREATE TABLE staff_failure (
 CREATE FUNCTION staff_add(the_staff uuid, the_name text, its_roles text[], audit text) RETURNS void
     LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
     INSERT INTO staff (staff_id, name, roles, added_at) VALUES (the_staff, the_name, its_roles, now());
-    INSERT INTO audit_entry SELECT * FROM audit_entry_of(audit)
+    SELECT audit_append(audit, 'staff.added')
 $$;
 
 -- Gives a person these roles in place of those held before; false where that changes nothing.
@@ -77,10 +77,11 @@ CREATE FUNCTION staff_roles_set(the_staff uuid, its_roles text[], audit text) RE
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     UPDATE staff SET roles = its_roles WHERE staff_id = the_staff AND retired_at IS NULL AND roles <> its_roles;
-    IF FOUND THEN
-        INSERT INTO audit_entry SELECT * FROM audit_entry_of(audit);
+    IF NOT FOUND THEN
+        RETURN false;
     END IF;
-    RETURN FOUND;
+    PERFORM audit_append(audit, 'staff.roles_changed');
+    RETURN true;
 END
 $$;
 
@@ -96,7 +97,7 @@ BEGIN
     END IF;
     INSERT INTO staff_token (token_id, staff_id, token_hash, label, issued_at, expires_at)
         VALUES (the_token, the_staff, its_hash, its_label, now(), its_end);
-    INSERT INTO audit_entry SELECT * FROM audit_entry_of(audit);
+    PERFORM audit_append(audit, 'staff.token_issued');
     RETURN true;
 END
 $$;
@@ -106,10 +107,11 @@ CREATE FUNCTION staff_token_revoke(the_token text, audit text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     UPDATE staff_token SET revoked_at = now() WHERE token_id = the_token AND revoked_at IS NULL;
-    IF FOUND THEN
-        INSERT INTO audit_entry SELECT * FROM audit_entry_of(audit);
+    IF NOT FOUND THEN
+        RETURN false;
     END IF;
-    RETURN FOUND;
+    PERFORM audit_append(audit, 'staff.token_revoked');
+    RETURN true;
 END
 $$;
 
@@ -122,33 +124,27 @@ BEGIN
         RETURN false;
     END IF;
     UPDATE staff_token SET revoked_at = now() WHERE staff_id = the_staff AND revoked_at IS NULL;
-    INSERT INTO audit_entry SELECT * FROM audit_entry_of(audit);
+    PERFORM audit_append(audit, 'staff.retired');
     RETURN true;
 END
 $$;
 
 -- Puts a call of a person's on record.
 CREATE FUNCTION staff_called(audit text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-DECLARE
-    entry audit_entry := audit_entry_of(audit);
-BEGIN
-    IF entry.type <> 'staff.called' THEN
-        RAISE EXCEPTION '% is no call', entry.type USING ERRCODE = 'check_violation';
-    END IF;
-    INSERT INTO audit_entry SELECT entry.*;
-END
+    LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT audit_append(audit, 'staff.called')
 $$;
 
 -- Puts a token that was refused on record, and counts it against the address it came from.  False for an address that
--- is shut out already: of that nothing is written, so three a minute is all that one address can write.
+-- is shut out already, and while sixty came within a minute from wherever: of that nothing is written, so three a
+-- minute is all that one address can write, and sixty all of them.
 CREATE FUNCTION staff_refused(the_address text, audit text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-DECLARE
-    entry audit_entry := audit_entry_of(audit);
 BEGIN
-    IF entry.type <> 'staff.refused' THEN
-        RAISE EXCEPTION '% is no refusal', entry.type USING ERRCODE = 'check_violation';
+    -- One after another, so that each sees those before it.
+    PERFORM pg_advisory_xact_lock(hashtext('casino_brag staff refused'));
+    IF 60 <= (SELECT count(*) FROM staff_failure, unnest(failed_at) AS t WHERE t > now() - interval '1 minute') THEN
+        RETURN false;
     END IF;
     INSERT INTO staff_failure AS f (address, failed_at) VALUES (the_address, ARRAY[now()])
     ON CONFLICT (address) DO UPDATE SET failed_at = ARRAY(
@@ -157,7 +153,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    INSERT INTO audit_entry SELECT entry.*;
+    PERFORM audit_append(audit, 'staff.refused');
     DELETE FROM staff_failure WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM staff_failure WHERE failed_at[cardinality(failed_at)] <= now() - interval '1 minute'
         LIMIT 100 FOR UPDATE SKIP LOCKED));

@@ -6,27 +6,10 @@ CREATE INDEX audit_entry_of_note ON audit_entry (occurred_at, entry_id) WHERE ty
     'session.opened', 'session.closed', 'wallet.deposit', 'wallet.withdrawal', 'wallet.debit_begun', 'wallet.debited',
     'wallet.credited', 'commitment.made', 'round.opened', 'round.settled');
 
--- Writes entries of these types, and refuses others.
-CREATE FUNCTION entries_append(audits text[], types text[]) RETURNS void
-    LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
-DECLARE
-    entry audit_entry;
-BEGIN
-    FOR entry IN SELECT e.* FROM unnest(audits) AS a, audit_entry_of(a) AS e LOOP
-        IF entry.type <> ALL (types) THEN
-            RAISE EXCEPTION '% is none of %', entry.type, types USING ERRCODE = 'check_violation';
-        END IF;
-        INSERT INTO audit_entry SELECT entry.*;
-    END LOOP;
-END
-$$;
-
--- Records faults of the program.
-CREATE FUNCTION program_events_record(audits text[]) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-BEGIN
-    PERFORM entries_append(audits, '{program.failed}');
-END
+-- Records a fault of the program.
+CREATE FUNCTION program_failure_record(audit text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT audit_append(audit, 'program.failed')
 $$;
 
 -- The last look that a machine had at the database's clock, beside its own.  `uptime_us` is the machine's time since
@@ -58,7 +41,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    PERFORM entries_append(audits, '{clock.stepped,clock.drifted}');
+    PERFORM audit_append(a, 'clock.stepped', 'clock.drifted') FROM unnest(audits) AS a;
     RETURN true;
 END
 $$;
@@ -87,7 +70,8 @@ CREATE TABLE player_day (
 CREATE FUNCTION large_amounts_keep(from_leaf bigint, to_leaf bigint, days jsonb, audits text[]) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
-    UPDATE large_amounts_done SET next_leaf = to_leaf WHERE next_leaf = from_leaf AND to_leaf > from_leaf;
+    UPDATE large_amounts_done SET next_leaf = to_leaf WHERE next_leaf = from_leaf AND to_leaf > from_leaf
+        AND EXISTS (SELECT FROM audit_leaf WHERE leaf_index = to_leaf - 1);
     IF NOT FOUND THEN
         RETURN false;
     END IF;
@@ -98,14 +82,15 @@ BEGIN
         SELECT p.ctid FROM player_day AS p
         WHERE p.day < (SELECT min(d.day) FROM jsonb_populate_recordset(NULL::player_day, days) AS d) - 40
         ORDER BY p.day LIMIT 1000));
-    PERFORM entries_append(audits, '{round.large_win,round.large_wager,player.large_win,player.large_wager}');
+    PERFORM audit_append(a, 'round.large_win', 'round.large_wager', 'player.large_win', 'player.large_wager')
+        FROM unnest(audits) AS a;
     RETURN true;
 END
 $$;
 
 GRANT SELECT ON clock_look, large_amounts_done, player_day TO casino_brag_app;
 GRANT EXECUTE ON FUNCTION
-    program_events_record(text[]),
+    program_failure_record(text),
     clock_look_keep(text, bigint, bigint, timestamptz, boolean, text[]),
     large_amounts_keep(bigint, bigint, jsonb, text[])
     TO casino_brag_app;

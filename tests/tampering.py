@@ -120,6 +120,26 @@ def removed(which: str) -> Spoil:
     )
 
 
+def removed_and_passed_off_as_archived(log: Log, conn: Connection) -> None:
+    """Removes an entry, and makes its leaf and the checkpoints as old as what may be let go."""
+    removed(f"leaf_index = {VICTIM}")(log, conn)
+    conn.execute(
+        "UPDATE audit_leaf SET entry_id = entry_id_at(now() - interval '6 years') WHERE leaf_index = %s",
+        [VICTIM],
+    )
+    conn.execute("UPDATE audit_checkpoint SET made_at = made_at - interval '6 years'")
+
+
+def all_removed_and_passed_off_as_archived(log: Log, conn: Connection) -> None:
+    """Removes every entry, and makes all of the database as old as what may be let go."""
+    conn.execute("DELETE FROM audit_entry")
+    conn.execute(
+        "UPDATE audit_leaf SET entry_id = (substr(entry_id_at(now() - interval '6 years')::text, 1, 24)"
+        " || lpad(leaf_index::text, 12, '0'))::uuid"
+    )
+    conn.execute("UPDATE audit_checkpoint SET made_at = made_at - interval '6 years'")
+
+
 def removed_with_their_leaves(which: str) -> Spoil:
     def spoil(log: Log, conn: Connection) -> None:
         removed(which)(log, conn)
@@ -154,13 +174,22 @@ def leaves_exchanged(log: Log, conn: Connection) -> None:
     conn.execute("UPDATE audit_leaf SET leaf_index = %s + leaf_index WHERE leaf_index < 0", [2 * VICTIM + 1])
 
 
-def inserted(log: Log, conn: Connection) -> None:
-    """Puts an entry in where the sealer has been already."""
-    write(conn, entry_at(datetime.now(UTC)))
-    conn.execute(
-        "UPDATE audit_entry SET written_xid = '5' WHERE NOT EXISTS"
-        " (SELECT FROM audit_leaf AS l WHERE l.entry_id = audit_entry.entry_id)"
-    )
+def inserted(xid: int) -> Spoil:
+    """Puts an entry in as of another transaction, to which the sealer never comes."""
+
+    def spoil(log: Log, conn: Connection) -> None:
+        write(conn, entry_at(datetime.now(UTC)))
+        conn.execute(
+            f"UPDATE audit_entry SET written_xid = '{xid}' WHERE NOT EXISTS"
+            " (SELECT FROM audit_leaf AS l WHERE l.entry_id = audit_entry.entry_id)"
+        )
+
+    return spoil
+
+
+def inserted_and_not_sealed(log: Log, conn: Connection) -> None:
+    """Puts an entry of an hour ago in, as if it waited for the sealer."""
+    write(conn, entry_at(datetime.now(UTC) - timedelta(hours=1)))
 
 
 def inserted_and_sealed(log: Log, conn: Connection) -> None:
@@ -286,10 +315,20 @@ TAMPERINGS: dict[str, tuple[Spoil, Named]] = {
         removed_with_their_leaves("leaf_index = (SELECT max(leaf_index) FROM audit_leaf)"),
         Named(Wrong.ROOT_DIFFERS, None, "more than there are"),
     ),
+    "one removed and passed off as archived": (
+        removed_and_passed_off_as_archived,
+        Named(Wrong.ENTRY_MISSING),
+    ),
+    "all removed and passed off as archived": (
+        all_removed_and_passed_off_as_archived,
+        Named(Wrong.ENTRY_MISSING, 0),
+    ),
     "one removed and closed up": (removed_and_closed_up, BY_THE_ROOT),
     "contents exchanged": (contents_exchanged, Named(Wrong.ENTRY_ALTERED)),
     "leaves exchanged": (leaves_exchanged, BY_THE_ROOT),
-    "inserted": (inserted, Named(Wrong.ENTRY_UNSEALED, None, exported=False)),
+    "inserted": (inserted(5), Named(Wrong.ENTRY_UNSEALED, None, exported=False)),
+    "inserted as of the future": (inserted(1 << 62), Named(Wrong.ENTRY_UNSEALED, None, exported=False)),
+    "inserted as if it waited": (inserted_and_not_sealed, Named(Wrong.ENTRY_UNSEALED, None, exported=False)),
     "inserted and sealed": (inserted_and_sealed, Named(Wrong.ENTRY_LATE, None)),
     "inserted with a leaf": (inserted_with_a_leaf, BY_THE_ROOT),
     "one there twice": (twice, Named(Wrong.ENTRY_TWICE)),

@@ -10,7 +10,9 @@ the key that checks its signature, sees by it whether any entry before it was ch
     verify_log.py consistency FILE     what `casino-brag audit consistency SIZE SIZE --json` printed
 
 Give the key as it was published elsewhere, and checkpoints that were kept elsewhere: without these, all that is shown
-is that what you hold fits together.  Python's standard library is all that is needed, PyArrow for exports as Parquet.
+is that what you hold fits together.  An entry that is not there was removed, unless you know that old ones were
+archived and let go, and say so by --let-go-before DATE.  Python's standard library is all that is needed, PyArrow for
+exports as Parquet.
 
 Exit status: 0 all holds, 1 something does not, 2 something cannot be read or the command is mistaken.
 """
@@ -24,6 +26,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -220,10 +223,14 @@ def hashes_of(texts: Any) -> list[bytes]:
 
 
 Key = tuple[str, bytes, bytes]
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no text of its own
+LONGEST_NOTE = 100_000
 
 
 def key_of(text: str) -> Key:
     """The name of a verifier key, the hash that says whose a signature is, and the public key itself."""
+    if HALF_CHARACTER.search(text):
+        raise Refused("there is half a character in a key")
     name, _, rest = text.partition("+")
     key_hash, _, encoded = rest.partition("+")
     kind_and_public = base64_of(encoded)
@@ -239,6 +246,8 @@ class Checkpoint:
     """What a signed note says the tree was, and which of the keys have signed it."""
 
     def __init__(self, note: Any, keys: list[Key]) -> None:
+        if type(note) is str and (len(note) > LONGEST_NOTE or HALF_CHARACTER.search(note)):
+            raise Refused("this is no checkpoint: it is too long, or has half a character in it")
         text, _, signatures = note.rpartition("\n\n") if type(note) is str else ("", "", "")
         lines = text.split("\n")
         if len(lines) != 3 or not re.fullmatch("0|[1-9][0-9]{0,18}", lines[1], re.ASCII) or note[-1] != "\n":
@@ -267,14 +276,13 @@ TEXTS = ("entry_id", "type", "occurred_at", "actor", "authoriser", "reason")
 DOCUMENTS = ("before", "after", "payload")
 COLUMNS = ("leaf_index", *TEXTS, *SUBJECTS, *DOCUMENTS, "bytes", "leaf_hash", "sealed_hash")
 WHOLE_MAX = 2**53 - 1  # up to here every program that reads JSON has a whole number exactly
-LET_GO = timedelta(days=5 * 365)
 
 
 def canonical(value: Any) -> str:
     """The one text of a JSON value (RFC 8785).  ValueError for what entries never hold."""
     if value is None or type(value) is bool or (type(value) is int and abs(value) <= WHOLE_MAX):
         return json.dumps(value)
-    if type(value) is str and not re.search("[\ud800-\udfff]", value):
+    if type(value) is str and not HALF_CHARACTER.search(value):
         return json.dumps(value, ensure_ascii=False)
     if type(value) is list:
         return f"[{','.join(map(canonical, value))}]"
@@ -337,13 +345,20 @@ def as_csv(said: Any) -> Any:
     return f"'{said}" if said[:1] in ("=", "+", "-", "@", "\t", "\r") else said
 
 
-def is_let_go(row: dict[str, Any]) -> bool:
-    """Whether an entry is so old that it may have been archived and let go: its identifier begins with its time."""
+def is_older(entry_id: Any, moment: datetime) -> bool:
+    """Whether an entry was made before a moment: its identifier begins with its time, which nothing proves."""
     try:
-        made = datetime.fromtimestamp(int(row["entry_id"].replace("-", "")[:12], 16) / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(int(entry_id.replace("-", "")[:12], 16) / 1000, UTC) < moment
+    except (ValueError, AttributeError, OverflowError, OSError):
         return False
-    return made < datetime.now(UTC) - LET_GO
+
+
+def is_younger(claimed: str, moment: datetime) -> bool:
+    """Whether a time is not before a moment; False where it is none."""
+    try:
+        return datetime.fromisoformat(claimed) >= moment
+    except (ValueError, TypeError, OverflowError):
+        return False
 
 
 def is_late(claimed: str, before: str) -> bool:
@@ -357,44 +372,67 @@ def is_late(claimed: str, before: str) -> bool:
 # 5. An export.
 
 FORMAT = "casino-brag-log-export-1"
+FILES = {"tree.json", "checkpoint.txt", "checkpoints.jsonl", "keys.txt"}  # and entries of either form
+
+
+def shown(words: str) -> str:
+    """What others have written as it may be printed: nothing in it moves or hides what stands elsewhere."""
+    words = words if len(words) <= 2000 else f"{words[:2000]}..."
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
 class Findings:
-    """What was checked, in words, and what of it does not hold."""
+    """What was checked, in words, what of it does not hold, and how many entries were let go."""
 
     NAMED = 20
 
     def __init__(self) -> None:
         self.problems = 0
+        self.let_go = 0
 
     def holds(self, words: str) -> None:
         """Tells what holds."""
-        print(f"  {'holds':<15}{words}")
+        print(f"  {'holds':<15}{shown(words)}")
+
+    def not_compared(self, words: str) -> None:
+        """Tells what cannot be judged."""
+        print(f"  {'not compared':<15}{shown(words)}")
 
     def fails(self, words: str) -> None:
         """Tells what does not; of very many the first."""
         self.problems += 1
         if self.problems <= self.NAMED:
-            print(f"  {'DOES NOT HOLD':<15}{words}")
+            print(f"  {'DOES NOT HOLD':<15}{shown(words)}")
 
     def check(self, is_so: bool, words: str) -> None:
         """Tells which of the two it is."""
         self.holds(words) if is_so else self.fails(words)
 
 
-def check_log(directory: Path, keys: list[Key], kept: list[Path], findings: Findings) -> None:
+def check_log(
+    directory: Path, keys: list[Key], kept: list[Path], let_go_before: datetime | None, findings: Findings
+) -> None:
     """Checks an export."""
     manifest = read_json(directory / "manifest.json")
     if type(manifest) is not dict or manifest.get("format") != FORMAT:
         raise Refused(f"{directory / 'manifest.json'} is not that of an export ({FORMAT})")
     check_files(directory, manifest, findings)
     stretch = Stretch(directory / "tree.json")
+    told = tuple(manifest.get(name) for name in ("first", "end", "tree_size"))
+    if told != (stretch.first, stretch.end, stretch.size):
+        findings.fails("the manifest tells of another stretch or tree than tree.json")
+    if manifest.get("from") is None and stretch.first != 0:
+        findings.fails(
+            "the manifest says that it is the log from its beginning on, and the first leaves lack"
+        )
+    if manifest.get("to") is None and stretch.end != stretch.size:
+        findings.fails("the manifest says that it is the log up to its end, and the last leaves lack")
     said = checkpoints_said(directory, kept, keys, findings)
     grown = Tree()
     for level, subtree in stretch.left:
         grown.add(subtree, level)
     roots = {grown.size: grown.root()}
-    if not check_entries(directory, stretch, grown, {*said}, roots, findings):
+    if not check_entries(directory, stretch, grown, {*said}, roots, let_go_before, findings):
         return
     for level, subtree in stretch.right:
         grown.add(subtree, level)
@@ -408,8 +446,9 @@ class Stretch:
     def __init__(self, path: Path) -> None:
         tree = read_json(path)
         try:
-            self.first, self.end, self.size = (int(tree[name]) for name in ("first", "end", "tree_size"))
-            if not 0 <= self.first < self.end <= self.size:
+            numbers: list[int] = [tree[name] for name in ("first", "end", "tree_size")]
+            self.first, self.end, self.size = numbers
+            if {*map(type, numbers)} != {int} or not 0 <= self.first < self.end <= self.size < 1 << 63:
                 raise Refused("there is no such stretch")
             levels = subtree_levels(0, self.first), subtree_levels(self.end, self.size)
             self.left, self.right = (
@@ -426,10 +465,11 @@ def check_entries(
     grown: Tree,
     sizes: set[int],
     roots: dict[int, bytes],
+    let_go_before: datetime | None,
     findings: Findings,
 ) -> bool:
     """Checks the entries, and grows the tree by them; puts down its root at some sizes.  False where one lacks."""
-    let_go, before = 0, ""
+    before = ""
     for row in rows_of(directory):
         if row["leaf_index"] != str(grown.size):
             findings.fails(
@@ -443,16 +483,18 @@ def check_entries(
                 late = "it claims to be more than an hour older than the one that was sealed before it"
                 findings.fails(f"leaf {row['leaf_index']}, entry {row['entry_id']}: {late}")
             before = row["occurred_at"]
-        elif is_let_go(row):
-            let_go += 1
+        elif let_go_before is None:
+            missing = "the entry is missing. If you know that it was archived: --let-go-before DATE"
+            findings.fails(f"leaf {row['leaf_index']}, entry {row['entry_id']}: {missing}")
+        elif is_older(row["entry_id"], let_go_before) and not is_younger(before, let_go_before):
+            findings.let_go += 1  # the oldest are the first to go
         else:
-            findings.fails(f"leaf {row['leaf_index']}, entry {row['entry_id']}: the entry is missing")
+            missing = f"the entry is missing, and none that was let go before {let_go_before:%Y-%m-%d}"
+            findings.fails(f"leaf {row['leaf_index']}, entry {row['entry_id']}: {missing}")
         grown.add(row["sealed_hash"])
         if grown.size in sizes:
             roots[grown.size] = grown.root()
-    if let_go:
-        print(f"  of the entries {let_go} were archived and let go, of which the leaf alone is here")
-    words = f"there are {stretch.end - stretch.first} entries, leaves {stretch.first} to {stretch.end - 1}"
+    words = f"there are {stretch.end - stretch.first} leaves, {stretch.first} to {stretch.end - 1}"
     findings.check(grown.size == stretch.end, words)
     return grown.size == stretch.end
 
@@ -460,51 +502,79 @@ def check_entries(
 def check_files(directory: Path, manifest: dict[str, Any], findings: Findings) -> None:
     """Compares the files with the manifest, which tells damage, and no more: whoever forges can write one too."""
     files = manifest.get("files")
-    for name, told in files.items() if type(files) is dict else []:
-        with open_file(directory / Path(name).name) as file:
+    if type(files) is not dict or {*files} not in ({"entries.csv", *FILES}, {"entries.parquet", *FILES}):
+        raise Refused(f"{directory / 'manifest.json'} does not list the files of an export")
+    if others := {path.name for path in directory.iterdir()} - {"manifest.json", *files}:
+        raise Refused(f"{directory} has files that are none of the export: {', '.join(sorted(others))}")
+    for name, told in files.items():
+        with open_file(directory / name) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if type(told) is not dict or digest != told.get("sha256"):
             findings.fails(f"{name} is not the file that the manifest was made of")
 
 
-Said = dict[int, list[tuple[str, bytes]]]
+Said = dict[int, list[tuple[str, bytes, bool]]]
 
 
 def checkpoints_said(directory: Path, kept: list[Path], keys: list[Key], findings: Findings) -> Said:
-    """By size, what the signed checkpoints of the export, and those kept elsewhere, say the root is, and where."""
-    notes: list[tuple[str, Any]] = [("checkpoint.txt", read_text(directory / "checkpoint.txt"))]
-    with open_file(directory / "checkpoints.jsonl") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                notes.append((f"checkpoints.jsonl, line {number}", json.loads(line)))
-            except ValueError:
-                findings.fails(f"checkpoints.jsonl, line {number} is no JSON")
-    notes += [(str(path), read_text(path)) for path in kept]
+    """By size, what signed checkpoints say the root is: where, and whether that was kept elsewhere.
+
+    Those that were kept come first; the others are the export's.
+    """
+    notes: list[tuple[str, Any]] = [(str(path), read_text(path)) for path in kept]
+    notes.append(("checkpoint.txt", read_text(directory / "checkpoint.txt")))
+    for number, line in enumerate(lines_of(directory / "checkpoints.jsonl"), start=1):
+        try:
+            notes.append((f"checkpoints.jsonl, line {number}", json.loads(line)))
+        except (ValueError, RecursionError):
+            findings.fails(f"checkpoints.jsonl, line {number} is no JSON")
     said: Said = {}
-    for where, note in notes:
+    others = [key for key in map(key_of, own_keys("log", directory)) if key not in keys]
+    by_others: dict[str, int] = {}
+    for number, (where, note) in enumerate(notes):
         try:
             checkpoint = Checkpoint(note, keys)
-            said.setdefault(checkpoint.size, []).append((where, checkpoint.root))
+            said.setdefault(checkpoint.size, []).append((where, checkpoint.root, number < len(kept)))
         except Refused as refused:
-            findings.fails(f"{where}: {refused}")
+            if signer := signer_of(note, others):
+                by_others[signer] = by_others.get(signer, 0) + 1
+            else:
+                findings.fails(f"{where}: {refused}")
+    for signer, count in by_others.items():
+        findings.fails(
+            f"{count} checkpoints are signed by {signer} of keys.txt, which was not given as a --key"
+        )
     if not findings.problems:
-        findings.holds(f"{len(notes)} checkpoints are signed")
+        findings.holds(f"{len(said)} checkpoints are signed")
     return said
+
+
+def signer_of(note: Any, keys: list[Key]) -> str | None:
+    """Which of the keys has signed a checkpoint as the log's own, if one has."""
+    for key in keys:
+        try:
+            Checkpoint(note, [key])
+        except Refused:
+            continue
+        return f"{key[0]}+{key[1].hex()}"
+    return None
 
 
 def check_roots(
     roots: dict[int, bytes], said: Said, stretch: Stretch, to_the_end: bool, findings: Findings
 ) -> None:
     """Compares what the entries make of the tree with what was signed of it."""
-    compared, good = 0, 0
+    compared = 0
+    good = {True: 0, False: 0}  # what the export itself has signed may be another history from some place on
     for size, tellers in sorted(said.items()):
-        for where, root in tellers:
+        compared += any(roots.get(size) == root for _, root, _ in tellers)
+        for where, root, is_kept in tellers:
             if roots.get(size) == root:
-                compared, good = compared + 1, size
+                good[is_kept] = size
             elif size in roots:
                 findings.fails(
-                    f"{where}: the root of {size} entries is another. Of the leaves {good} to {size - 1} one was"
-                    " changed, removed, put in or moved after it was signed, or it was forged"
+                    f"{where}: the root of {size} entries is another. Of the leaves {good[is_kept]} to {size - 1} one"
+                    " was changed, removed, put in or moved after it was signed, or it was forged"
                 )
             elif to_the_end and size > stretch.size:
                 findings.fails(
@@ -512,7 +582,7 @@ def check_roots(
                     " an older backup was restored, or this was exported before"
                 )
             else:
-                print(f"  {'not compared':<15}{where}: the export does not tell the root of {size} entries")
+                findings.not_compared(f"{where}: the export does not tell the root of {size} entries")
     if stretch.size not in said:
         findings.fails(f"no signed checkpoint is of {stretch.size} entries")
     elif not findings.problems:
@@ -525,24 +595,22 @@ def rows_of(directory: Path) -> Iterator[dict[str, Any]]:
     if parquet.exists():
         yield from parquet_rows(parquet)
         return
-    csv.field_size_limit(1 << 30)
-    with open_file(directory / "entries.csv") as raw:
-        lines = (line.decode("utf-8") for line in raw)
-        reader = csv.reader(lines, strict=True)
-        try:
-            names = next(reader, [])
-            if {*names} != {*COLUMNS} or len(names) != len(COLUMNS):
-                raise Refused(f"entries.csv has other columns than {', '.join(COLUMNS)}")
-            for values in reader:
-                if len(values) != len(names):
-                    raise Refused(f"entries.csv, line {reader.line_num} has {len(values)} columns")
-                row: dict[str, Any] = dict(zip(names, values, strict=True))
-                row["bytes"] = base64_of(row["bytes"])
-                row |= {name: bytes.fromhex(row[name]) for name in ("leaf_hash", "sealed_hash")}
-                row["nulls"] = False
-                yield row
-        except (csv.Error, UnicodeDecodeError, ValueError) as wrong:
-            raise Refused(f"entries.csv, line {reader.line_num} is not of its form: {wrong}") from wrong
+    csv.field_size_limit(LARGEST_FILE)
+    reader = csv.reader((line.decode("utf-8") for line in lines_of(directory / "entries.csv")), strict=True)
+    try:
+        names = next(reader, [])
+        if {*names} != {*COLUMNS} or len(names) != len(COLUMNS):
+            raise Refused(f"entries.csv has other columns than {', '.join(COLUMNS)}")
+        for values in reader:
+            if len(values) != len(names):
+                raise Refused(f"entries.csv, line {reader.line_num} has {len(values)} columns")
+            row: dict[str, Any] = dict(zip(names, values, strict=True))
+            row["bytes"] = base64_of(row["bytes"])
+            row |= {name: bytes.fromhex(row[name]) for name in ("leaf_hash", "sealed_hash")}
+            row["nulls"] = False
+            yield row
+    except (csv.Error, UnicodeDecodeError, ValueError) as wrong:
+        raise Refused(f"entries.csv, line {reader.line_num} is not of its form: {wrong}") from wrong
 
 
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -551,13 +619,19 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         from pyarrow.parquet import ParquetFile  # noqa: PLC0415 - it need not be there
     except ImportError:
         raise Refused("an export as Parquet needs PyArrow: install it, or export as CSV") from None
-    with ParquetFile(path) as file:
-        if {*file.schema_arrow.names} != {*COLUMNS}:
-            raise Refused(f"{path.name} has other columns than {', '.join(COLUMNS)}")
-        for batch in file.iter_batches(batch_size=5000):
-            for row in batch.to_pylist():
-                hashed = {name: row[name] or b"" for name in ("bytes", "leaf_hash", "sealed_hash")}
-                yield row | hashed | {"leaf_index": str(row["leaf_index"]), "nulls": True}
+    types = dict.fromkeys(COLUMNS, "string") | {"leaf_index": "int64"}
+    types |= dict.fromkeys(("bytes", "leaf_hash", "sealed_hash"), "binary")
+    try:
+        with open_file(path) as raw, ParquetFile(raw) as file:
+            schema = file.schema_arrow
+            if sorted(zip(schema.names, map(str, schema.types), strict=True)) != sorted(types.items()):
+                raise Refused(f"{path.name} has other columns than {', '.join(COLUMNS)}")
+            for batch in file.iter_batches(batch_size=5000):
+                for row in batch.to_pylist():
+                    hashed = {name: row[name] or b"" for name in ("bytes", "leaf_hash", "sealed_hash")}
+                    yield row | hashed | {"leaf_index": str(row["leaf_index"]), "nulls": True}
+    except (OSError, ValueError) as wrong:  # PyArrow's own are of these
+        raise Refused(f"{path.name} is not of its form: {wrong}") from wrong
 
 
 # 6. Proofs.
@@ -582,14 +656,16 @@ def check_proof(path: Path, keys: list[Key], kept: list[Path], findings: Finding
             root = root_by_inclusion(leaf_hash(content), index, checkpoint.size, hashes)
             entry = read_entry(content)
             about = f"{entry['type']} of {entry['occurred_at']}, entry {entry['entry_id']}"
+            for name, subject in sorted(entry["subjects"].items(), reverse=True):
+                about += f", {name} {subject}"
             findings.check(root == checkpoint.root, f"leaf {index} is {about}")
     except Refused as refused:
         findings.fails(str(refused))
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
         raise Refused(f"{path} is not what `casino-brag audit prove ROUND --json` prints") from None
     if kept:
-        print(
-            "  not compared   checkpoints kept elsewhere: `casino-brag audit consistency` relates them to this one"
+        findings.not_compared(
+            "checkpoints kept elsewhere: `casino-brag audit consistency` relates them to this one"
         )
 
 
@@ -621,7 +697,7 @@ def check_consistency(path: Path, keys: list[Key], kept: list[Path], findings: F
                     same[0].root == elsewhere.root, f"{one} is the one of {elsewhere.size} entries"
                 )
             else:
-                print(f"  {'not compared':<15}{one} is of {elsewhere.size} entries")
+                findings.not_compared(f"{one} is of {elsewhere.size} entries")
     except Refused as refused:
         findings.fails(str(refused))
     except (KeyError, TypeError):
@@ -631,14 +707,26 @@ def check_consistency(path: Path, keys: list[Key], kept: list[Path], findings: F
 # 7. The command.
 
 LARGEST_FILE = 1 << 26
+MOST_KEYS = 1000
 
 
 def open_file(path: Path) -> Any:
-    """A file to read; Refused where there is none."""
+    """A file to read; Refused where there is none, and for what may never end."""
     try:
-        return path.open("rb")
+        if stat.S_ISREG(path.stat().st_mode):
+            return path.open("rb")
     except OSError as error:
         raise Refused(f"cannot read {path} ({error.strerror})") from error
+    raise Refused(f"cannot read {path} (it is no regular file)")
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a file; Refused where one is too long."""
+    with open_file(path) as file:
+        while line := file.readline(LARGEST_FILE):
+            if len(line) == LARGEST_FILE:
+                raise Refused(f"{path} has a line that is too long")
+            yield line
 
 
 def read_text(path: Path) -> str:
@@ -657,11 +745,19 @@ def read_json(path: Path) -> Any:
     """The JSON in a file; Refused where there is none."""
     try:
         return json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except Refused:
+        raise
+    except (ValueError, RecursionError) as error:
         raise Refused(f"{path} is no JSON ({error})") from None
 
 
-CHECKS = {"log": check_log, "proof": check_proof, "consistency": check_consistency}
+CHECKS = {"proof": check_proof, "consistency": check_consistency}
+
+
+def moment_of(text: str) -> datetime:
+    """A date, or a time, UTC if it says none."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def main() -> int:
@@ -669,7 +765,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=CHECKS)
+    parser.add_argument("what", choices=("log", *CHECKS))
     parser.add_argument("path", type=Path, help="the directory of an export, or the file of a proof")
     key_help = "a verifier key of the log, NAME+HASH+BASE64, as it was published elsewhere; may be repeated"
     parser.add_argument("--key", metavar="KEY", action="append", default=[], help=key_help)
@@ -677,31 +773,46 @@ def main() -> int:
     parser.add_argument(
         "--checkpoint", metavar="FILE", type=Path, action="append", default=[], help=kept_help
     )
+    let_go_help = "with `log`: entries of before then may have been archived and let go"
+    parser.add_argument("--let-go-before", metavar="DATE", type=moment_of, help=let_go_help)
     arguments = parser.parse_args()
+    if arguments.let_go_before and arguments.what != "log":
+        parser.error("--let-go-before goes with log")
     findings = Findings()
     try:
-        keys = [key_of(text) for text in arguments.key]
+        keys = [key_of(text) for text in dict.fromkeys(arguments.key)]
         if not keys:
             print("No --key is given: whose the signatures are is not shown, only that they are alike.")
             keys = [key_of(text) for text in own_keys(arguments.what, arguments.path)]
-        CHECKS[arguments.what](arguments.path, keys, arguments.checkpoint, findings)
-    except Refused as refused:
-        print(f"{Path(sys.argv[0]).name}: {refused}", file=sys.stderr)
+        if arguments.what == "log":
+            check_log(arguments.path, keys, arguments.checkpoint, arguments.let_go_before, findings)
+        else:
+            CHECKS[arguments.what](arguments.path, keys, arguments.checkpoint, findings)
+    except (ValueError, ArithmeticError, RecursionError, MemoryError) as refused:  # Refused, as a rule
+        print(f"{Path(sys.argv[0]).name}: {shown(str(refused))}", file=sys.stderr)
         return 1 if findings.problems else 2
     if findings.problems > findings.NAMED:
         print(f"  and {findings.problems - findings.NAMED} more")
-    print("SOMETHING DOES NOT HOLD." if findings.problems else "Everything holds.")
+    but = (
+        f" {findings.let_go} entries that were let go before {arguments.let_go_before:%Y-%m-%d} are not here."
+        if findings.let_go
+        else ""
+    )
+    print(("SOMETHING DOES NOT HOLD." if findings.problems else "Everything holds.") + but)
     return 1 if findings.problems else 0
 
 
 def own_keys(what: str, path: Path) -> Iterable[str]:
     """The keys that come with what is checked."""
     if what == "log":
-        return read_text(path / "keys.txt").split()
+        keys = {*read_text(path / "keys.txt").split()}
+        if len(keys) > MOST_KEYS:
+            raise Refused(f"{path / 'keys.txt'} has more than {MOST_KEYS} keys")
+        return sorted(keys)
     proof = read_json(path)
     try:
         return (
-            list(proof["inclusion"]["verifier_keys"])
+            [*dict.fromkeys(map(str, proof["inclusion"]["verifier_keys"]))]
             if "inclusion" in proof
             else [str(proof["verifier_key"])]
         )

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from itertools import chain
+from datetime import UTC, datetime, timedelta
+from itertools import chain, takewhile
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -19,9 +19,12 @@ from casino_brag.audit.kept import Kept
 from casino_brag.audit.notes import Checkpoint, NoteError, VerifierKey, opened
 from casino_brag.audit.rows import Row, agrees, microseconds, problems, rows, uuid_text
 from casino_brag.audit.tree import EMPTY_ROOT, Growth, leaf_hash
+from casino_brag.ids import least_id_at
 
 LATE_MICROSECONDS: Final = 3600 * 1_000_000
 """How much older than what was sealed before it an entry may claim to be."""
+UNATTENDED_MICROSECONDS: Final = 300 * 1_000_000
+"""How much older an entry without a leaf may claim to be than when all that could be seen had one."""
 RETENTION: Final = timedelta(days=5 * 365)
 """Only what is older than this was ever let go."""
 
@@ -30,13 +33,19 @@ Connection = psycopg.Connection[Any]
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """The transactions that the sealer has been through: those before `end` that were not `under_way`."""
+    """The transactions that the sealer has been through: those before `end` that were not `under_way`.
+
+    None that can be seen is numbered `future` or higher.  `attended_at`, in microseconds since 2000, is when nothing
+    that could be seen was without a leaf.
+    """
 
     end: int = 0
     under_way: frozenset[int] = frozenset()
+    future: int = 1 << 64
+    attended_at: int = -(1 << 63)
 
     @classmethod
-    def parse(cls, snapshot: str) -> Sealed:
+    def parse(cls, snapshot: str, future: int = 1 << 64, attended_at: int = -(1 << 63)) -> Sealed:
         """Of what PostgreSQL writes of a snapshot.
 
         >>> sealed = Sealed.parse("10:20:10,14")
@@ -44,10 +53,16 @@ class Sealed:
         [True, False, False, True, False]
         """
         _, end, under_way = snapshot.split(":")
-        return cls(int(end), frozenset(map(int, filter(None, under_way.split(",")))))
+        return cls(int(end), frozenset(map(int, filter(None, under_way.split(",")))), future, attended_at)
 
     def __contains__(self, xid: int) -> bool:
         return xid < self.end and xid not in self.under_way
+
+    def has_passed(self, row: Row) -> bool:
+        """Whether an entry without a leaf cannot be one that waits for the sealer."""
+        xid = int.from_bytes(row.written_xid or b"", "big")
+        is_old = microseconds(row.occurred_at) < self.attended_at - UNATTENDED_MICROSECONDS
+        return xid in self or xid >= self.future or is_old
 
 
 NOTHING_SEALED: Final = Sealed()
@@ -148,7 +163,7 @@ def add_wrong(findings: Findings, row: Row, sealed: Sealed = NOTHING_SEALED) -> 
     digest = leaf_hash(row.content) if is_bytes else b""
     told: list[tuple[Wrong, str]] = []
     if row.leaf_index is None:
-        if int.from_bytes(row.written_xid or b"", "big") in sealed:
+        if sealed.has_passed(row):
             told.append((Wrong.ENTRY_UNSEALED, "it has no leaf, and the sealer will not come to it any more"))
     elif digest != row.sealed_hash:
         told.append((Wrong.ENTRY_ALTERED, "its bytes are not those that were sealed"))
@@ -184,21 +199,25 @@ def add_late(findings: Findings, stretches: dict[int, Stretch], facts: Facts) ->
         latest = max(latest, stretch.latest)
 
 
-def missing_entries(conn: Connection, facts: Facts, findings: Findings) -> int:
-    """Names the leaves whose entry is not there; how many of them were archived and let go instead."""
+def missing_entries(conn: Connection, facts: Facts, kept: Sequence[Kept], findings: Findings) -> int:
+    """Names the leaves whose entry is not there; how many of them were archived and let go instead.
+
+    Let go are months as a whole, from the beginning of the log on, and after five years: so nothing that is younger
+    stands before them.  How old a leaf is, only a checkpoint shows that was published then.
+    """
     archived = 0
     let_go: dict[str, bool] = {}
+    old = min(_old_leaves(facts, kept), _first_young_leaf(conn, facts))
     with conn.cursor("missing") as cursor:
         cursor.execute(
             """
             SELECT l.leaf_index, l.entry_id::text, to_char(t.at, 'YYYY-MM-01'),
-                t.at < %(since)s AND (SELECT c.made_at FROM audit_checkpoint AS c
-                    WHERE c.tree_size > l.leaf_index ORDER BY c.tree_size LIMIT 1) < %(since)s
+                t.at < %(since)s AND l.leaf_index < %(old)s
             FROM audit_leaf AS l CROSS JOIN LATERAL (SELECT to_timestamp(
                 ('x' || substr(replace(l.entry_id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0) AS at) AS t
             WHERE NOT EXISTS (SELECT FROM audit_entry AS e WHERE e.entry_id = l.entry_id) ORDER BY l.leaf_index
             """,
-            {"since": facts.now - RETENTION},
+            {"since": facts.now - RETENTION, "old": old},
         )
         for leaf_index, entry_id, month, is_old in cursor:
             if is_old and month not in let_go:
@@ -208,21 +227,40 @@ def missing_entries(conn: Connection, facts: Facts, findings: Findings) -> int:
             else:
                 findings.add(
                     Wrong.ENTRY_MISSING,
-                    "it was sealed, and is not there any more",
+                    "it was sealed, and is not there any more; that it was archived is not shown",
                     leaf_index=leaf_index,
                     entry_id=entry_id,
                 )
     return archived
 
 
+def _old_leaves(facts: Facts, kept: Sequence[Kept]) -> int:
+    """Of how many leaves, from the first on, it was published so long ago that they may have been let go.
+
+    A file in the directory of a day that is later than those of larger trees shows that these are not of their days.
+    """
+    before = (facts.now - RETENTION).date()
+    days = ((one.size, one.day) for one in kept if one.day is not None)
+    return max((size for size, _ in takewhile(lambda dated: dated[1] < before, days)), default=0)
+
+
+def _first_young_leaf(conn: Connection, facts: Facts) -> int:
+    """The first leaf whose entry is there and is not old enough to be let go; beyond all where there is none."""
+    row = conn.execute(
+        "SELECT min(l.leaf_index) FROM audit_leaf AS l JOIN audit_entry AS e USING (entry_id)"
+        " WHERE e.occurred_at >= %s",
+        [facts.now - RETENTION],
+    ).fetchone()
+    return 1 << 62 if row is None or row[0] is None else int(row[0])
+
+
 def _has_entries(conn: Connection, month: str) -> bool:
     """Whether anything is left of a month: one that is let go is let go as a whole."""
+    first = datetime.fromisoformat(month).replace(tzinfo=UTC)
+    after = (first + timedelta(days=32)).replace(day=1)
     row = conn.execute(
-        """
-        SELECT EXISTS (SELECT FROM audit_entry WHERE entry_id >= entry_id_at(%(month)s::timestamptz)
-            AND entry_id < entry_id_at(%(month)s::timestamptz + interval '1 month'))
-        """,
-        {"month": month},
+        "SELECT EXISTS (SELECT FROM audit_entry WHERE entry_id >= %s AND entry_id < %s)",
+        [least_id_at(first), least_id_at(after)],
     ).fetchone()
     return row is None or bool(row[0])
 
@@ -283,6 +321,7 @@ class _Tree:
         self._nodes = nodes
         self._mark, self._node = next(self._marks, None), next(self._nodes, None)
         self._stored = 0
+        self._kept = 0
         self._differs = False
         self._gap = False
         self._compare_marks()
@@ -341,14 +380,16 @@ class _Tree:
                 self.read.findings.add(
                     Wrong.HISTORY_DIFFERS,
                     f"the first {mark.size} entries are not those of the checkpoint in {mark.kept.path}",
-                    leaf_index=self.read.size,
+                    leaf_index=self._kept,  # what the database has signed may be of another history from there on
                 )
-            elif mark.size != self._stored:
-                self.read.findings.add(
-                    Wrong.CHECKPOINT_MISSING,
-                    f"the database lacks the checkpoint of {mark.size} entries in {mark.kept.path}",
-                    leaf_index=mark.size - 1,
-                )
+            else:
+                self._kept = mark.size
+                if mark.size != self._stored:
+                    self.read.findings.add(
+                        Wrong.CHECKPOINT_MISSING,
+                        f"the database lacks the checkpoint of {mark.size} entries in {mark.kept.path}",
+                        leaf_index=mark.size - 1,
+                    )
 
     def _compare_nodes(self) -> None:
         for level, number, made in self._growth.nodes:

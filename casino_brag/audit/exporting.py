@@ -41,6 +41,7 @@ from casino_brag.audit.records import (
 from casino_brag.audit.tree import around
 from casino_brag.db.clock import rfc3339
 from casino_brag.db.csv_text import csv_lines
+from casino_brag.db.instant import one_instant
 from casino_brag.errors import SetUpError
 
 FORMAT: Final = "casino-brag-log-export-1"
@@ -90,8 +91,7 @@ def export_log(
     """
     entries: _CsvFile | _ParquetFile = _ParquetFile(directory) if form == "parquet" else _CsvFile(directory)
     _make(directory)
-    with conn.transaction():
-        conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    with one_instant(conn):
         first, end, covering = _stretch(conn, since, until)
         with entries:
             for start in range(first, end, PIECE):
@@ -99,8 +99,9 @@ def export_log(
                 entries.write(rows)
                 progress(min(start + PIECE, end) - first, end - first)
         _write_tree(conn, directory, first, end, covering)
-    _write_manifest(directory, entries.name, since, until, Exported(first, end, covering.tree_size))
-    return Exported(first, end, covering.tree_size)
+    exported = Exported(first, end, covering.tree_size)
+    _write_manifest(directory, entries.name, since, until, exported)
+    return exported
 
 
 def _make(directory: Path) -> None:
@@ -116,7 +117,8 @@ def _stretch(
     conn: psycopg.Connection[Any], since: datetime | None, until: datetime | None
 ) -> tuple[int, int, StoredCheckpoint]:
     newest = newest_checkpoint(conn)
-    first, end = 0, 0 if newest is None else newest.tree_size
+    size = 0 if newest is None else newest.tree_size
+    first, end = 0, size
     if since is not None or until is not None:
         row = conn.execute(
             "SELECT min(l.leaf_index), max(l.leaf_index) + 1"
@@ -124,9 +126,11 @@ def _stretch(
             " WHERE e.occurred_at >= coalesce(%s::timestamptz, '-infinity')"
             " AND e.occurred_at < coalesce(%s::timestamptz, 'infinity')"
             " AND l.leaf_index < %s",
-            [since, until, end],
+            [since, until, size],
         ).fetchone()
-        first, end = row if row is not None and row[0] is not None else (0, 0)
+        least, after = row if row is not None and row[0] is not None else (0, 0)
+        first = 0 if since is None else least
+        end = size if until is None and after else after
     covering = first_checkpoint_covering(conn, end - 1) if end else None
     if covering is None:
         raise SetUpError("There is nothing to export: no entry of that time is under a checkpoint.")

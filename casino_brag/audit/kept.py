@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from casino_brag.audit.notes import NOTE_MAX, NoteError, VerifierKey
@@ -20,6 +21,14 @@ class Kept:
 
     size: int
     path: Path
+
+    @property
+    def day(self) -> date | None:
+        """The day that its directory says it was published on, where it lies in one of a day."""
+        try:
+            return date(*map(int, self.path.absolute().parts[-4:-1]))
+        except (ValueError, TypeError):
+            return None
 
     def note(self) -> str:
         """What is in the file; `NoteError` when that cannot be a note, or is of another size than the file's name."""

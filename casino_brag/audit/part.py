@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -15,11 +13,15 @@ from casino_brag.audit.notes import NoteError
 from casino_brag.audit.records import StoredCheckpoint, newest_checkpoint, stored_hashes, verifier_keys
 from casino_brag.audit.rows import rows
 from casino_brag.audit.tree import around, root_around
+from casino_brag.db.instant import one_instant
+from casino_brag.errors import Code, ServiceError
 
 LEAVES_MAX: Final = 100_000
 """The longest part: a few seconds' work."""
 PIECE: Final = 10_000
 """Entries that one statement reads."""
+AGAIN_SECONDS: Final = 5
+"""When to ask again while another part is verified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +52,11 @@ def verify_part(conn: psycopg.Connection[Any], first_leaf: int, last_leaf: int |
 
     Up to `last_leaf`, or to the end of the tree.  An entry that was archived and let go is missing.  Signatures are
     judged by the keys that the database names: compare the checkpoint with what was published elsewhere.
+
+    Raises `ServiceError`: busy, while another is verified.
     """
-    with _one_state(conn):
+    with one_instant(conn):
+        _must_be_alone(conn)
         newest = newest_checkpoint(conn)
         if newest is None or first_leaf >= newest.tree_size:
             return None
@@ -72,11 +77,15 @@ def verify_part(conn: psycopg.Connection[Any], first_leaf: int, last_leaf: int |
     )
 
 
-@contextmanager
-def _one_state(conn: psycopg.Connection[Any]) -> Iterator[None]:
-    with conn.transaction():
-        conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        yield
+def _must_be_alone(conn: psycopg.Connection[Any]) -> None:
+    """Takes the turn, which ends with the transaction.  It is one in all processes, as each part is much work."""
+    row = conn.execute("SELECT pg_try_advisory_xact_lock(hashtext('casino_brag audit part'))").fetchone()
+    if row != (True,):
+        raise ServiceError(
+            Code.BUSY,
+            "Another part of the log is being verified. Send the same request again.",
+            retry_after_seconds=AGAIN_SECONDS,
+        )
 
 
 def _verify_entries(conn: psycopg.Connection[Any], first: int, end: int, findings: Findings) -> None:

@@ -9,24 +9,27 @@ What was published is found by looking, so a pass goes on from where any other w
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 import structlog
 
-from casino_brag.audit.notes import VerifierKey
-from casino_brag.audit.records import StoredCheckpoint, checkpoint_of, newest_checkpoint
+from casino_brag.audit.notes import NoteError, VerifierKey, opened
+from casino_brag.audit.records import StoredCheckpoint, checkpoint_of, newest_checkpoint, verifier_keys
 from casino_brag.db.clock import clock
 
 log = structlog.get_logger("casino_brag.audit")
 
-_SUFFIX = ".checkpoint"
+_SUFFIX: Final = ".checkpoint"
+_PLACE: Final = ("[0-9]{4}", "[0-9]{2}", "[0-9]{2}", r"[0-9]{20}\.checkpoint")
+"""How the directories and the file of a checkpoint are called.  What is called otherwise was put there by others."""
 
 
 class PublishedDiffers(Exception):
@@ -58,25 +61,32 @@ class Publication:
 
     def _due(self, conn: psycopg.Connection[Any]) -> StoredCheckpoint | None:
         newest = newest_checkpoint(conn)
-        published = self._newest_published()
+        published = _last(self.directory, _PLACE)
         if published is None:
             return newest
-        last = checkpoint_of(conn, int(published.stem))
-        if last is None or self._path(last) != published or published.read_bytes() != last.note.encode():
-            raise PublishedDiffers(f"{published} is no checkpoint of this database.")
-        passed = clock(conn) - last.made_at
-        return newest if passed >= timedelta(seconds=self.every_seconds) else None
+        last = self._checkpoint_in(published, conn)
+        # One that was made in the future, by a clock that was wrong, must not keep others waiting until then.
+        waits = timedelta() <= clock(conn) - last.made_at < timedelta(seconds=self.every_seconds)
+        return None if waits else newest
 
-    def _newest_published(self) -> Path | None:
-        """The file of the largest tree: the last of the last day."""
-        place = self.directory
-        for digits in (4, 2, 2):
-            days = [name for name in _names(place) if name.isdecimal() and len(name) == digits]
-            if not days:
-                return None
-            place /= max(days)
-        files = [name for name in _names(place) if name.endswith(_SUFFIX) and not name.startswith(".")]
-        return place / max(files) if files else None
+    def _checkpoint_in(self, published: Path, conn: psycopg.Connection[Any]) -> StoredCheckpoint:
+        """The checkpoint that a file holds; `PublishedDiffers` if that is not the one of its name."""
+        note = published.read_bytes()
+        try:
+            signed, _ = opened(note.decode(), verifier_keys(conn))
+        except (NoteError, UnicodeDecodeError):
+            raise PublishedDiffers(
+                f"{published} holds no checkpoint that was signed by this log's keys."
+            ) from None
+        found = checkpoint_of(conn, signed.size)
+        if found is None or found.note.encode() != note:
+            raise PublishedDiffers(f"{published} is no checkpoint of this database.")
+        if self._path(found) != published:
+            raise PublishedDiffers(
+                f"{published} is a copy of the checkpoint of {signed.size} leaves, which belongs in"
+                f" {self._path(found)}."
+            )
+        return found
 
     def _path(self, checkpoint: StoredCheckpoint) -> Path:
         day = checkpoint.made_at.astimezone(UTC).strftime("%Y/%m/%d")
@@ -109,11 +119,20 @@ class Publication:
         return True
 
 
-def _names(directory: Path) -> list[str]:
+def _last(directory: Path, names: Sequence[str]) -> Path | None:
+    """The last file, in the order of their names, of those that are called like this; None where there is none."""
+    name, *below = names
     try:
-        return [entry.name for entry in os.scandir(directory)]
+        entries = list(os.scandir(directory))
     except FileNotFoundError:
-        return []
+        return None
+    fitting = [
+        Path(entry)
+        for entry in entries
+        if re.fullmatch(name, entry.name) and (entry.is_dir() if below else entry.is_file())
+    ]
+    found = (_last(path, below) if below else path for path in sorted(fitting, reverse=True))
+    return next((path for path in found if path is not None), None)
 
 
 def _make_directory(directory: Path) -> None:

@@ -94,7 +94,9 @@ def _value(conn: Connection, query: LiteralString) -> Any:
 
 
 _SEALED: Final = """
-    SELECT sealed::text FROM audit_sealing
+    SELECT sealed::text, pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+        (extract(epoch FROM attended_at - timestamptz '2000-01-01Z') * 1000000)::bigint
+    FROM audit_sealing
     WHERE walked_to IS NULL AND system = (SELECT system_identifier FROM pg_control_system())
 """
 
@@ -115,7 +117,7 @@ def _facts(conn: Connection, keys: Sequence[VerifierKey]) -> Facts:
         keys=tuple(keys),
         sizes=tuple(size for size, _ in sampled),
         times=tuple(time for _, time in sampled),
-        sealed=Sealed.parse(snapshot) if (snapshot := _value(conn, _SEALED)) else Sealed(),
+        sealed=Sealed.parse(*sealing) if (sealing := conn.execute(_SEALED).fetchone()) else Sealed(),
         leaves=_value(conn, "SELECT coalesce(max(leaf_index) + 1, 0) FROM audit_leaf"),
         now=_value(conn, "SELECT now()"),
     )
@@ -150,7 +152,7 @@ def _verified(
         findings.add(Wrong.UNREADABLE, f"{nameless} entries have no identifier")
     archived = 0
     if entries.sealed != facts.leaves or tree.leaves != facts.leaves or entries.twice:
-        archived = missing_entries(conn, facts, findings)
+        archived = missing_entries(conn, facts, kept, findings)
     return Verification(
         entries=entries.entries,
         waiting=entries.entries - entries.sealed,

@@ -232,6 +232,8 @@ def record_refusal(
 ) -> None:
     """Puts on record that a token was refused, and counts that against the address it came from.
 
+    Of an address that is shut out, and beyond sixty a minute from wherever, nothing is put on record.
+
     `whose`: the person it was good for once; None where it never was anybody's.
     """
     entry = Entry(
@@ -249,7 +251,7 @@ def record_refusal(
 
 
 def locked_out_seconds(conn: psycopg.Connection[Any], address: str) -> int:
-    """For how long nobody is heard who calls from this address, as too many wrong tokens came from it; mostly 0."""
+    """For how long no wrong token from this address is looked into, as too many came from it; mostly 0."""
     row = conn.execute(
         "SELECT ceil(extract(epoch FROM failed_at[%(most)s] - now()) + %(seconds)s)::integer FROM staff_failure"
         " WHERE address = %(address)s AND cardinality(failed_at) = %(most)s",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, TypeVar
 
@@ -46,6 +47,22 @@ def whole(what: str, least: int, most: int) -> Parsed[int]:
         return int(number)
 
     return Parsed("number", parse)
+
+
+class _Moment(click.DateTime):
+    """A day or a time, which is of UTC if it says nothing else, as a time in UTC."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """The time; a day is its beginning."""
+        moment: datetime = super().convert(value, param, ctx)
+        try:
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        except OverflowError:
+            self.fail(f"{value} is in no year that UTC has.", param, ctx)
+
+
+MOMENT: Final = _Moment(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S.%f%z"])
+"""A time in UTC, written as a day, or as a time with its offset, to the second or finer."""
 
 
 class PaytableRefused(click.ClickException):

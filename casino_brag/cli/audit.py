@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -22,15 +22,14 @@ from casino_brag.audit.notes import VerifierKey
 from casino_brag.audit.proving import consistency, inclusion, leaves_of
 from casino_brag.audit.records import checkpoint_of, newest_checkpoint, verifier_keys
 from casino_brag.audit.verifying import verify_log
-from casino_brag.cli.arguments import Parsed, json_option
+from casino_brag.cli.arguments import MOMENT, Parsed, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
 from casino_brag.config import read_sealing_settings
+from casino_brag.db.instant import one_instant
 from casino_brag.errors import SetUpError
 
 REPLICA_SECONDS: Final = 10
 """How long a replica may be behind what was published."""
-
-_TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z"])
 
 
 @click.group()
@@ -95,14 +94,6 @@ def _wait_for_replica(conn: psycopg.Connection[Any], size: int) -> None:
 
 
 @contextmanager
-def _one_state(conn: psycopg.Connection[Any]) -> Iterator[None]:
-    """Everything is read from one state of the database."""
-    with conn.transaction():
-        conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        yield
-
-
-@contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
     """A bar on a terminal, moved by whoever is told how much of how much is done."""
     hidden = not sys.stderr.isatty()
@@ -126,7 +117,7 @@ def _told(found: Verification) -> Iterator[str]:
     yield f"checkpoints  {found.checkpoints:,}; {found.published:,} kept elsewhere were compared"
     yield f"root         {found.root_hash} of {found.tree_size:,} entries"
     yield from (f"signed by    {key}" for key in found.keys)
-    yield from (f"WRONG: {finding}" for finding in found.findings)
+    yield from (f"WRONG {finding.wrong}: {finding}" for finding in found.findings)
     if found.wrong > len(found.findings):
         yield f"WRONG: {found.wrong - len(found.findings):,} more"
     if found.holds and not found.published:
@@ -140,7 +131,7 @@ def _told(found: Verification) -> Iterator[str]:
 @data_dir_option
 def prove(round_id: UUID, as_json: bool, data_dir: Path) -> None:
     """Prove that a round's entries are in the log, by the newest checkpoint."""
-    with database(data_dir) as addresses, migrated_connection(addresses) as conn, _one_state(conn):
+    with database(data_dir) as addresses, migrated_connection(addresses) as conn, one_instant(conn):
         leaves = leaves_of(conn, round_id=round_id)
         newest = newest_checkpoint(conn)
         if not leaves:
@@ -164,7 +155,7 @@ def prove(round_id: UUID, as_json: bool, data_dir: Path) -> None:
 @data_dir_option
 def consistency_command(old: int, new: int, as_json: bool, data_dir: Path) -> None:
     """Prove that the log of one checkpoint begins with that of an older one; both by their number of entries."""
-    with database(data_dir) as addresses, migrated_connection(addresses) as conn, _one_state(conn):
+    with database(data_dir) as addresses, migrated_connection(addresses) as conn, one_instant(conn):
         checkpoints = []
         for size in sorted((old, new)):
             checkpoint = checkpoint_of(conn, size)
@@ -186,8 +177,8 @@ def consistency_command(old: int, new: int, as_json: bool, data_dir: Path) -> No
     required=True,
     help="A directory that is not there yet, or empty.",
 )
-@click.option("--from", "since", type=_TIME, help="Entries of this time and later, UTC if it says none.")
-@click.option("--to-date", "until", type=_TIME, help="Entries before this time.")
+@click.option("--from", "since", type=MOMENT, help="Entries of this time and later, UTC if it says none.")
+@click.option("--to-date", "until", type=MOMENT, help="Entries before this time.")
 @click.option(
     "--format",
     "form",
@@ -202,15 +193,9 @@ def export(
 ) -> None:
     """Export the log, or a period of it, as files that prove themselves by verification/verify_log.py."""
     with database(data_dir) as addresses, migrated_connection(addresses) as conn, _progress() as progress:
-        exported = export_log(
-            conn, directory, since=_utc(since), until=_utc(until), form=form, progress=progress
-        )
+        exported = export_log(conn, directory, since=since, until=until, form=form, progress=progress)
     count = exported.end - exported.first
     click.echo(f"{count:,} entries, leaves {exported.first} to {exported.end - 1}, in {directory}")
-
-
-def _utc(moment: datetime | None) -> datetime | None:
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 @audit.command()

@@ -9,11 +9,9 @@ from pathlib import Path
 import click
 
 from casino_brag.catalogue.operators import operator_id_of
-from casino_brag.cli.arguments import json_option
+from casino_brag.cli.arguments import MOMENT, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
 from casino_brag.wallet.reconciling import Reconciliation, Unfinished, reconcile
-
-_TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z"])
 
 
 @click.command("reconcile")
@@ -24,9 +22,12 @@ _TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z"])
     help="What the wallet has on record: CSV with transaction_id, amount_minor and state (done, refused, cancelled).",
 )
 @click.option(
-    "--from", "begun_from", type=_TIME, help="Only what was begun at or after this time, UTC if it says none."
+    "--from",
+    "begun_from",
+    type=MOMENT,
+    help="Only what was begun at or after this time, UTC if it says none.",
 )
-@click.option("--to", "begun_before", type=_TIME, help="Only what was begun before this time.")
+@click.option("--to", "begun_before", type=MOMENT, help="Only what was begun before this time.")
 @json_option
 @data_dir_option
 def reconcile_command(

@@ -6,13 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import click
 
-from casino_brag.cli.arguments import ACTOR, json_option
+from casino_brag.cli.arguments import ACTOR, MOMENT, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import SetUpError
@@ -27,8 +27,6 @@ INTERRUPTED: Final = 130
 
 WORKERS_MAX: Final = 256
 
-_TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S.%f%z"])
-
 _KINDS: Final = {
     Kind.SETTLED: "settled",
     Kind.VOIDED_SETTLED: "voided after settlement",
@@ -41,9 +39,11 @@ _KINDS: Final = {
 
 @click.command()
 @click.option(
-    "--from", "opened_from", type=_TIME, help="Rounds opened at or after this time, UTC if it says none."
+    "--from", "opened_from", type=MOMENT, help="Rounds opened at or after this time, UTC if it says none."
 )
-@click.option("--to", "opened_before", type=_TIME, show_default="now", help="Rounds opened before this time.")
+@click.option(
+    "--to", "opened_before", type=MOMENT, show_default="now", help="Rounds opened before this time."
+)
 @click.option(
     "--workers", type=click.IntRange(1, WORKERS_MAX), show_default="one for each core", help="Processes."
 )
@@ -83,7 +83,7 @@ def replay(
                 writes = recordable(conn)
             if to_record and not writes:
                 raise SetUpError("Nothing can be put on record here: replay with --no-record.")
-            progress = begin(addresses.app, _utc(opened_from), _utc(opened_before), keeper)
+            progress = begin(addresses.app, opened_from, opened_before, keeper)
             _replay(
                 addresses.app, progress, keeper, workers or min(len(os.sched_getaffinity(0)), WORKERS_MAX)
             )
@@ -106,10 +106,6 @@ def replay(
     if not writes and to_record is None:
         click.echo("Nothing was put on record: the audit log cannot be written here.", err=True)
     sys.exit(1 if report.differing else 0)
-
-
-def _utc(moment: datetime | None) -> datetime | None:
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 def _replay(url: str, progress: Progress, keeper: StateFile | None, workers: int) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import click
 
 from casino_brag.audit import EntryType
+from casino_brag.cli.arguments import MOMENT
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
 from casino_brag.reports import pages
 from casino_brag.reports.kinds import ReportName
 from casino_brag.reports.making import ITEMS_MAX, Wanted, make_report
 from casino_brag.rounds.reports import Period
-
-_TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z"])
 
 
 @click.command()
@@ -27,10 +26,10 @@ _TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z"])
 @click.option(
     "--from",
     "since",
-    type=_TIME,
+    type=MOMENT,
     help="From this time on, UTC if it says none; with --to unless that is now.",
 )
-@click.option("--to", "until", type=_TIME, help="Before this time; now unless it is given.")
+@click.option("--to", "until", type=MOMENT, help="Before this time; now unless it is given.")
 @click.option("--operator", help="Of this operator alone.")
 @click.option(
     "--type",
@@ -64,12 +63,10 @@ def report(
         raise click.UsageError("Give --period, or --from and --to.")
     if until is not None and since is None:
         raise click.UsageError("Give --from as well.")
-    if types and name != ReportName.SIGNIFICANT_EVENTS:
-        raise click.UsageError(f"--type is about {ReportName.SIGNIFICANT_EVENTS.value}.")
     wanted = Wanted(
-        period=Period(period or Period.DAY),
-        since=_in_utc(since),
-        until=_in_utc(until),
+        period=None if period is None else Period(period),
+        since=since,
+        until=until,
         operator=operator,
         types=frozenset(map(EntryType, types)),
         limit=pages.ROWS_MAX if form == "html" else ITEMS_MAX,
@@ -83,7 +80,3 @@ def report(
             click.echo(made.csv(), nl=False)
         case _:
             click.echo(pages.html(made), nl=False)
-
-
-def _in_utc(moment: datetime | None) -> datetime | None:
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment

@@ -81,14 +81,18 @@ def _told(found: dict[str, Any]) -> list[str]:
             line = f"  {figure['wager']:<11}{figure['currency'] or '':<5}{figure['by'] + value:<24}"
             line += f"{figure['rounds']:>12} rounds  RTP {figure['actual_rtp']['value']:<12}"
             if figure["rounds"]:
-                given = figure["given_cards_and_decisions"]
-                line += f"theory {figure['theoretical_rtp']['value']}  z {given['z']:>8}  {given['verdict']}"
+                raw, given = figure["against_theory"], figure["given_cards_and_decisions"]
+                line += f"theory {figure['theoretical_rtp']['value']}, raw z {raw['z']:>7} {raw['verdict']};"
+                line += f" given cards and decisions z {given['z']:>7} {given['verdict']}"
             lines.append(line.rstrip())
     lines += [_case_line(case) for case in found["cases"]]
     last = found["last_check"]
-    lines.append("No check has been made yet." if last is None else f"The last check was of {last['day']}.")
+    lines.append(
+        "No check has been made yet." if last is None else f"The last daily check was of {last['day']}."
+    )
     if found["behind_leaves"]:
-        lines.append(f"{found['behind_leaves']} entries of the log are not added up yet.")
+        since = found["behind_since"]
+        lines.append(f"{found['behind_leaves']} entries of the log, since {since}, are not added up yet.")
     return lines
 
 

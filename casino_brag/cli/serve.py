@@ -58,9 +58,8 @@ def serve(host: str, port: int, workers: int | None, directory: Path, data_dir: 
     _must_be_free(host, port)
     with database(data_dir) as addresses:
         keys = seal_keys(data_dir)
-        sealing(
-            data_dir
-        )  # the job worker's, which finds it by itself; said here if something is wrong with it
+        # The job worker's, which finds it by itself; said here if something is wrong with it.
+        sealing(data_dir, addresses)
         with owner_connection(addresses) as conn:
             try:
                 started = _set_up(conn, keys, directory)

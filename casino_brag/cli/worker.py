@@ -37,7 +37,7 @@ def worker(once: bool, data_dir: Path) -> None:
         configure(config.log_format)
         records = Database(config.database_url, pool_size=config.pool_size)
         house = House.without_dealing(config.seal_keys)
-        attended = jobs(config, sealing(data_dir))
+        attended = jobs(config, sealing(data_dir, addresses))
         try:
             if once:
                 for name, done in _once(records, house, attended).items():

@@ -14,7 +14,8 @@ from typing import Final
 
 import structlog
 
-from casino_brag.audit.sealer import AT_MOST, Sealing
+from casino_brag.audit.publishing import PublishedDiffers
+from casino_brag.audit.sealer import AT_MOST, LogBroken, Sealing
 from casino_brag.catalogue import webhooks
 from casino_brag.config import Config
 from casino_brag.db.pool import Connect
@@ -105,6 +106,8 @@ def _repeat(job: Job, connect: Connect, house: House, stop: threading.Event) -> 
                 job.begin(connect)
                 begun = True
             done = job.attend(connect, house)
+        except (LogBroken, PublishedDiffers):
+            pass  # logged where it was found, by its own name
         except ServiceError as problem:
             # The database is away, most likely.  Nothing is lost, and it is tried again.
             log.warning("job_interrupted", job=job.name, problem=problem.code.value)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
-from typing import Final, NamedTuple
+from itertools import combinations, permutations
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,26 @@ def hand_cards() -> Integers:
     cards = np.array(list(combinations(range(52), 3)), dtype=np.int64)
     cards.setflags(write=False)
     return cards
+
+
+def hand_places(cards: NDArray[np.integer[Any]]) -> Integers:
+    """The places of hands in the order of ``all_hands``: three different card indexes a row, in any order.
+
+    >>> hand_places(np.array([[2, 0, 1], [51, 49, 50]])).tolist()
+    [0, 22099]
+    """
+    found: Integers = _place_by_cards()[tuple(cards.T)].astype(np.int64)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _place_by_cards() -> NDArray[np.int32]:
+    """The place of every three different cards, in any order: shape (52, 52, 52); -1 for no hand."""
+    table = np.full((52, 52, 52), -1, dtype=np.int32)
+    for first, second, third in permutations(hand_cards().T):
+        table[first, second, third] = np.arange(HANDS)
+    table.setflags(write=False)
+    return table
 
 
 @lru_cache(maxsize=1)

@@ -183,7 +183,11 @@ class _Derivation:
             "commitment": commitment,
             "settlement": self._settlement(),
             "void": void,
+            "account_of_others": None,
+            "entries_of_others": [],
+            "requests_of_others": [],
             "transfers": self._transfers(void),
+            "opened_entry": self._opened_entry(commitment),
             "settled_entry": self._settled_entry(proof),
             "voided_entry": self._voided_entry(proof, void),
             "debited_minor": debited_minor,
@@ -283,6 +287,35 @@ class _Derivation:
                 ("compensation", void["compensation_minor"], "house to player"),
             ]
         return {kind: f"{amount_minor} {way}" for kind, amount_minor, way in moves if amount_minor}
+
+    def _opened_entry(self, commitment: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What the entry that opens a round tells; the discards of a deal whose seed is not known are taken as told."""
+        row, rules = self.row, self.rules
+        told: dict[str, Any] = {
+            "mode": row.mode,
+            "currency": row.currency,
+            "game": rules.game,
+            "paytable_version": rules.version,
+            "paytable_digest": rules.digest,
+            "rng_digest": row.rng_digest_at_deal,
+            "ante_minor": row.ante_minor,
+            "pair_bonus_minor": row.pair_bonus_minor,
+            "payout_max_minor": self.payout_max_minor,
+            "player_cards": row.player_cards if self.dealt is None else _texts(self.dealt.cards[:3]),
+        }
+        if self.dealt is not None and self.dealt.draw is not None:
+            told["discards"] = self.dealt.draw.discards
+        elif isinstance(recorded := only(row.opened_payloads), dict) and "discards" in recorded:
+            told["discards"] = recorded["discards"]
+        if commitment is not None:
+            told["commitment"] = {
+                "number": row.number,
+                "value": commitment["value"],
+                "round_id": str(row.round_id),
+            }
+            told["client_seeds"] = "allowed" if row.client_seeds else "off"
+            told["client_seed"] = row.client_seed
+        return told
 
     def _proof(self, commitment: Mapping[str, Any] | None) -> dict[str, Any]:
         """What the entry that ends a round tells of its deal."""

@@ -16,6 +16,7 @@ from uuid import UUID
 import psycopg
 
 from casino_brag.errors import SetUpError
+from casino_brag.ids import least_id_at
 from casino_brag.replay.records import Difference, Row, Rules
 
 CHUNK_ROUNDS: Final = 10_000
@@ -99,8 +100,8 @@ def read_chunk(conn: psycopg.Connection[Any], chunk: Chunk) -> Iterator[list[Row
         began, ended = span
         if began is None:
             return
-        bounds["first_entry"] = _entry_id_at(began - CLOCKS_APART)
-        bounds["last_entry"] = _entry_id_at(ended + CLOCKS_APART)
+        bounds["first_entry"] = least_id_at(began - CLOCKS_APART)
+        bounds["end_entry"] = least_id_at(ended + CLOCKS_APART + timedelta(milliseconds=1))
         cursor.execute(_ROUNDS, bounds, prepare=False)
         while batch := cursor.fetchmany(BATCH_ROUNDS):
             yield list(map(Row._make, batch))
@@ -113,14 +114,13 @@ def read_rules(conn: psycopg.Connection[Any]) -> dict[UUID, Rules]:
 
 
 def strays(conn: psycopg.Connection[Any], since: datetime, until: datetime) -> Iterator[Difference]:
-    """What was recorded in this time of rounds that do not exist."""
-    for what, round_id, recorded in conn.execute(_STRAYS, {"since": since, "until": until}):
-        yield Difference.of(round_id, what, recorded, "no such round")
+    """What was recorded in this time of rounds that do not exist, or of steps that these took at another time.
 
-
-def _entry_id_at(moment: datetime) -> UUID:
-    """The least identifier that an entry of this time can have: its first 48 bits are milliseconds."""
-    return UUID(int=int(moment.timestamp() * 1000) << 80)
+    So a round that was moved out of the time is found by its entries, and an entry that no chunk sees by itself.
+    """
+    period = {"since": since, "until": until, "apart": CLOCKS_APART}
+    for what, round_id, recorded, derived in conn.execute(_STRAYS, period):
+        yield Difference.of(round_id, what, recorded, derived)
 
 
 _WITHIN: Final = (
@@ -135,19 +135,24 @@ _SPAN: Final = f"""
 """  # noqa: S608 - constants
 
 _ROUNDS: Final = f"""
-    SELECT r.round_id, r.state, r.mode, r.currency, r.game, r.paytable_version_id, r.opened_at, r.ante_minor,
-        r.pair_bonus_minor, r.payout_max_minor, r.player_cards, r.decision, r.play_minor, r.dealer_cards, r.result,
-        r.settlement, r.total_staked_minor, r.total_payout_minor, r.settled_at, r.client_seeds, r.client_seed,
+    SELECT r.round_id, r.state, r.mode, r.currency, r.game, r.paytable_version_id, r.rng_digest, r.opened_at,
+        r.ante_minor, r.pair_bonus_minor, r.payout_max_minor, r.player_cards, r.decision, r.play_minor, r.dealer_cards,
+        r.result, r.settlement, r.total_staked_minor, r.total_payout_minor, r.settled_at, r.client_seeds, r.client_seed,
         c.number, c.previous, c.value, c.rules_digest, c.rng_digest, c.seed, b.value,
         (c.player_id, c.game, c.mode, c.paytable_version_id) = (r.player_id, r.game, r.mode, r.paytable_version_id),
         v.policy, v.refund_minor, v.compensation_minor, v.voided_at,
-        moved.transfers, told.opened_entries, told.settled_entries, told.settled_payloads, told.voided_entries,
-        told.voided_payloads, asked.debited_minor, asked.credits
+        CASE WHEN (a.player_id, l.operator_id, l.currency, l.mode)
+                IS DISTINCT FROM (r.player_id, r.operator_id, r.currency, r.mode)
+            THEN concat_ws(' ', 'player', a.player_id, 'operator', l.operator_id, l.currency, l.mode) END,
+        moved.transfers, told.of_others, told.opened_entries, told.opened_payloads, told.settled_entries,
+        told.settled_payloads, told.voided_entries, told.voided_payloads, asked.of_others, asked.debited_minor,
+        asked.credits
     FROM round AS r
     LEFT JOIN commitment AS c ON c.round_id = r.round_id
     LEFT JOIN commitment AS b ON (b.player_id, b.game, b.mode, b.number) = (c.player_id, c.game, c.mode, c.number - 1)
     LEFT JOIN voided_round AS v ON v.round_id = r.round_id
     LEFT JOIN account AS a ON a.account_id = r.account_id
+    LEFT JOIN ledger AS l ON l.ledger_id = a.ledger_id
     LEFT JOIN account AS escrow ON (escrow.ledger_id, escrow.kind) = (a.ledger_id, 'escrow')
     LEFT JOIN account AS house ON (house.ledger_id, house.kind) = (a.ledger_id, 'house')
     CROSS JOIN LATERAL (
@@ -155,20 +160,33 @@ _ROUNDS: Final = f"""
             CASE t.from_account WHEN r.account_id THEN 'player' WHEN escrow.account_id THEN 'escrow'
                 WHEN house.account_id THEN 'house' ELSE t.from_account::text END, 'to',
             CASE t.to_account WHEN r.account_id THEN 'player' WHEN escrow.account_id THEN 'escrow'
-                WHEN house.account_id THEN 'house' ELSE t.to_account::text END)) AS transfers
+                WHEN house.account_id THEN 'house' ELSE t.to_account::text END,
+            CASE WHEN t.made_at IS DISTINCT FROM CASE
+                    WHEN t.kind IN ('ante', 'pair_bonus') THEN r.opened_at
+                    WHEN t.kind IN ('refund', 'compensation') THEN v.voided_at ELSE r.settled_at END
+                THEN concat('at ', t.made_at) END)) AS transfers
         FROM transfer AS t WHERE t.cause_id = r.round_id
     ) AS moved
     CROSS JOIN LATERAL (
-        SELECT array_agg(e.occurred_at) FILTER (WHERE e.type = 'round.opened') AS opened_entries,
+        SELECT array_agg(concat_ws(' ', e.type, 'player', e.player_id, 'operator', e.operator_id, 'session',
+                e.session_id)) FILTER (WHERE e.type IN ('round.opened', 'round.settled', 'round.voided') AND (
+                    (e.player_id, e.operator_id) IS DISTINCT FROM (r.player_id, r.operator_id)
+                    -- (It may be decided by another session than it was opened by.)
+                    OR e.type <> 'round.settled' AND e.session_id IS DISTINCT FROM r.session_id)) AS of_others,
+            array_agg(e.occurred_at) FILTER (WHERE e.type = 'round.opened') AS opened_entries,
+            array_agg(e.payload) FILTER (WHERE e.type = 'round.opened') AS opened_payloads,
             array_agg(e.occurred_at) FILTER (WHERE e.type = 'round.settled') AS settled_entries,
             array_agg(e.payload) FILTER (WHERE e.type = 'round.settled') AS settled_payloads,
             array_agg(e.occurred_at) FILTER (WHERE e.type = 'round.voided') AS voided_entries,
             array_agg(e.payload) FILTER (WHERE e.type = 'round.voided') AS voided_payloads
         FROM audit_entry AS e
-        WHERE e.round_id = r.round_id AND e.entry_id BETWEEN %(first_entry)s::uuid AND %(last_entry)s::uuid
+        WHERE e.round_id = r.round_id AND e.entry_id >= %(first_entry)s::uuid AND e.entry_id < %(end_entry)s::uuid
     ) AS told
     CROSS JOIN LATERAL (
-        SELECT sum(w.amount_minor) FILTER (WHERE w.purpose = 'stake' AND w.state = 'done')::bigint AS debited_minor,
+        SELECT array_agg(concat_ws(' ', w.purpose, 'player', w.player_id, 'operator', w.operator_id, 'account',
+                w.account_id)) FILTER (WHERE (w.player_id, w.operator_id, w.account_id)
+                    IS DISTINCT FROM (r.player_id, r.operator_id, r.account_id)) AS of_others,
+            sum(w.amount_minor) FILTER (WHERE w.purpose = 'stake' AND w.state = 'done')::bigint AS debited_minor,
             jsonb_object_agg(w.purpose, w.amount_minor) FILTER (WHERE w.purpose <> 'stake') AS credits
         FROM wallet_transaction AS w WHERE w.round_id = r.round_id
     ) AS asked
@@ -176,20 +194,34 @@ _ROUNDS: Final = f"""
 """  # noqa: S608 - constants
 
 _STRAYS: Final = """
-    SELECT 'no_round.transfer' AS what, t.cause_id, concat(t.kind, ' ', t.amount_minor)
+    SELECT 'no_round.transfer' AS what, t.cause_id, concat(t.kind, ' ', t.amount_minor), 'no such round'
     FROM transfer AS t LEFT JOIN round AS r ON r.round_id = t.round_id
     WHERE t.round_id IS NOT NULL AND r.round_id IS NULL AND t.made_at >= %(since)s AND t.made_at < %(until)s
     UNION ALL
-    SELECT 'no_round.entry', e.round_id, concat(e.type, ' ', e.entry_id)
-    FROM audit_entry AS e LEFT JOIN round AS r ON r.round_id = e.round_id
-    WHERE e.type IN ('round.opened', 'round.settled', 'round.voided') AND r.round_id IS NULL
+    SELECT CASE WHEN r.round_id IS NULL THEN 'no_round.entry' ELSE 'no_step.entry' END, e.round_id,
+        concat_ws(' ', e.type, e.entry_id, 'at', e.occurred_at),
+        CASE WHEN r.round_id IS NULL THEN 'no such round'
+            ELSE coalesce('at ' || step.at || ', by its identifier too', 'no such step') END
+    FROM audit_entry AS e
+    LEFT JOIN round AS r ON r.round_id = e.round_id
+    LEFT JOIN voided_round AS v ON v.round_id = e.round_id
+    CROSS JOIN LATERAL (
+        SELECT CASE e.type WHEN 'round.opened' THEN r.opened_at WHEN 'round.settled' THEN r.settled_at
+                ELSE v.voided_at END AS at,
+            to_timestamp(('x' || substr(replace(e.entry_id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0)
+                AS identified_at
+    ) AS step
+    WHERE e.type IN ('round.opened', 'round.settled', 'round.voided')
       AND e.occurred_at >= %(since)s AND e.occurred_at < %(until)s
+      -- What is of its time, by its identifier too, is seen with its round, and there if it is the only one.
+      AND (r.round_id IS NULL OR step.at IS DISTINCT FROM e.occurred_at
+           OR step.identified_at NOT BETWEEN e.occurred_at - %(apart)s AND e.occurred_at + %(apart)s)
     UNION ALL
-    SELECT 'no_round.void', v.round_id, concat(v.refund_minor, ' + ', v.compensation_minor)
+    SELECT 'no_round.void', v.round_id, concat(v.refund_minor, ' + ', v.compensation_minor), 'no such round'
     FROM voided_round AS v LEFT JOIN round AS r ON r.round_id = v.round_id
     WHERE r.round_id IS NULL AND v.voided_at >= %(since)s AND v.voided_at < %(until)s
     UNION ALL
-    SELECT 'no_round.credit', w.round_id, concat(w.purpose, ' ', w.amount_minor)
+    SELECT 'no_round.credit', w.round_id, concat(w.purpose, ' ', w.amount_minor), 'no such round'
     FROM wallet_transaction AS w LEFT JOIN round AS r ON r.round_id = w.round_id
     WHERE w.purpose <> 'stake' AND r.round_id IS NULL AND w.begun_at >= %(since)s AND w.begun_at < %(until)s
     ORDER BY 1, 2, 3

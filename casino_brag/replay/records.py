@@ -62,11 +62,14 @@ NO_RULES: Final = Rules("", 0, "", "no such version", None)
 
 
 class Row(NamedTuple):
-    """A round and what is recorded of it elsewhere, as one statement of `replay_reading` reads it.
+    """A round and what is recorded of it elsewhere, as one statement of `casino_brag.replay.reading` reads it.
 
     `value_before` is of the commitment numbered one less; `of_this_round` whether the commitment is of the round's
-    player, game, mode and version.  `transfers` are such as ``"ante 100 player to escrow"``; entries are by type,
-    in no order; `credits` is what an operator's wallet was asked to pay, by purpose.
+    player, game, mode and version.  `account_of_others` tells whose the round's account is, where it is not of the
+    round's player, operator, currency and mode; `entries_of_others` which entries name another player, operator or
+    session; `requests_of_others` which requests to a wallet name another player, operator or account.  `transfers` are
+    such as ``"ante 100 player to escrow"``, with their time where it is not the step's; entries are by type, in no
+    order; `credits` is what an operator's wallet was asked to pay, by purpose.
     """
 
     round_id: UUID
@@ -75,6 +78,7 @@ class Row(NamedTuple):
     currency: str
     game: str
     version_id: UUID
+    rng_digest_at_deal: str
     opened_at: datetime
     ante_minor: int
     pair_bonus_minor: int
@@ -102,12 +106,16 @@ class Row(NamedTuple):
     refund_minor: int | None
     compensation_minor: int | None
     voided_at: datetime | None
+    account_of_others: str | None
     transfers: list[str] | None
+    entries_of_others: list[str] | None
     opened_entries: list[datetime] | None
+    opened_payloads: list[Any] | None
     settled_entries: list[datetime] | None
     settled_payloads: list[Any] | None
     voided_entries: list[datetime] | None
     voided_payloads: list[Any] | None
+    requests_of_others: list[str] | None
     debited_minor: int | None
     credits: dict[str, int] | None
 
@@ -146,7 +154,11 @@ class Row(NamedTuple):
             "commitment": commitment,
             "settlement": self.settlement,
             "void": void,
+            "account_of_others": self.account_of_others,
+            "entries_of_others": sorted(self.entries_of_others or ()),
+            "requests_of_others": sorted(self.requests_of_others or ()),
             "transfers": dict(moved.split(" ", 1) for moved in self.transfers or ()),
+            "opened_entry": only(self.opened_payloads),
             "settled_entry": only(self.settled_payloads),
             "voided_entry": only(self.voided_payloads),
             "debited_minor": self.debited_minor,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
 from typing import Final
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from casino_brag.game.hands import Category, Ranking, places
 from casino_brag.game.paytable import Paytable
 from casino_brag.game.settlement import Reason, Result, Spot, Stakes, qualifying_class, settle_outcome
-from casino_brag.odds.outcomes import hand_cards, rank_classes
+from casino_brag.odds.outcomes import hand_places, rank_classes
 from casino_brag.odds.payoffs import whole_stakes
 
 CATEGORIES: Final = tuple(Category)
@@ -76,8 +75,7 @@ def settle_all(
     ('win', [[200, 200, 0, 100]])
     """
     classes, category_of = _classes(paytable.ranking)
-    a, b, c, d, e, f = cards.T
-    player, dealer = classes[a, b, c], classes[d, e, f]
+    player, dealer = (classes[hand_places(cards[:, three])] for three in (slice(3), slice(3, 6)))
     qualified = dealer >= qualifying_class(paytable.ranking, paytable.qualifier)
     result = np.where(player > dealer, _WIN, np.where(player == dealer, _TIE, _LOSE))
     result[~qualified] = _NOT_QUALIFIED
@@ -88,14 +86,10 @@ def settle_all(
 
 
 @lru_cache(maxsize=16)
-def _classes(ranking: Ranking) -> tuple[NDArray[np.int16], Integers]:
-    """The rank class of three cards in any order, and the category of each class."""
-    classes = np.zeros((52, 52, 52), dtype=np.int16)
-    of_hand = rank_classes(ranking)
-    for cards in permutations(hand_cards().T):
-        classes[cards] = of_hand
+def _classes(ranking: Ranking) -> tuple[Integers, Integers]:
+    """The rank class of every hand, and the category of each class."""
     category_of = np.array([0, *(CATEGORIES.index(place.category) for place in places(ranking).values())])
-    return classes, category_of
+    return rank_classes(ranking), category_of
 
 
 def _wagers(

@@ -70,7 +70,7 @@ class Kind:
 
     Each of `tables` has a title and the columns that stand beside each other on a page, after those of `key`; a table
     for machines has all of them.  `of_time`: of what happened in a time, rather than of how things stand now.
-    `of_operator`: whether it can be of one operator.
+    `of_operator`: whether it can be of one operator; `of_types`: whether of some types of entries.
     """
 
     title: str
@@ -82,6 +82,7 @@ class Kind:
     totals: Callable[[psycopg.Connection[Any], Asked], Items] = lambda _conn, _asked: []
     of_time: bool = True
     of_operator: bool = True
+    of_types: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -190,12 +191,13 @@ KINDS: Final[Mapping[ReportName, Kind]] = {
         "What happened in the time above beside play, and what was altered: when, by whom and by whose leave, why, and"
         " the value before and after. Newest first.",
         _events,
-        ("occurred_at", "type"),
+        ("occurred_at", "type", "entry_id"),
         (
             ("Events", ("operator", "actor", "authoriser", "reason")),
             ("Values", ("before", "after", "payload")),
-            ("Entries of the log", ("entry_id", "round_id")),
+            ("Rounds", ("round_id",)),
         ),
+        of_types=True,
     ),
     ReportName.USERS_AND_RIGHTS: Kind(
         "Users and rights",

@@ -15,6 +15,7 @@ from casino_brag.audit import EntryType
 from casino_brag.catalogue.operators import operator_id_of
 from casino_brag.db.clock import clock, rfc3339
 from casino_brag.db.csv_text import csv_lines
+from casino_brag.db.instant import one_instant
 from casino_brag.errors import SetUpError
 from casino_brag.reports.kinds import KINDS, SIGNIFICANT, Kind, ReportName
 from casino_brag.reports.sources import Asked, Items
@@ -32,15 +33,24 @@ PROGRAM: Final = {"version": version("casino-brag"), "manifest_digest": LOADED_D
 class Wanted:
     """Of what a report is wanted: of which time, which ends now unless `until` is given, and of whom.
 
-    `since` stands in for `period`.  `types` are the events that are wanted, all significant ones where none are named.
+    `since` stands in for `period`, which is the day where neither is given.  `types` are the events that are wanted,
+    all significant ones where none are named.
     """
 
-    period: Period = Period.DAY
+    period: Period | None = None
     since: datetime | None = None
     until: datetime | None = None
     operator: str | None = None
     types: frozenset[EntryType] = frozenset()
     limit: int = ITEMS_MAX
+
+
+class WantedWrongly(SetUpError):
+    """A report cannot be of what it is wanted of; `field` says which part of that: type, period, from, to, operator."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(text)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +117,14 @@ HEADS: Final = ("from", "to", "reported_at", "program", "complete")
 def make_report(conn: psycopg.Connection[Any], name: ReportName, wanted: Wanted) -> Report:
     """Makes a report of what is on record at one instant.
 
-    `SetUpError` for an operator that there is not, or whom the report is not about.
+    `WantedWrongly` where it cannot be of what is wanted, `SetUpError` for an operator that there is not.
     """
     kind = KINDS[name]
-    with conn.transaction():
-        conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    _check(kind, wanted)
+    with one_instant(conn):
         now = clock(conn)
         operator_id = None if wanted.operator is None else operator_id_of(conn, wanted.operator)
-        if operator_id is not None and not kind.of_operator:
-            raise SetUpError(f"{kind.title} are of the whole installation: leave the operator out.")
-        since = wanted.since or period_start(conn, operator_id, wanted.period, now)
+        since = wanted.since or period_start(conn, operator_id, wanted.period or Period.DAY, now)
         until = wanted.until or now
         asked = Asked(now, since, until, operator_id, wanted.types or SIGNIFICANT, wanted.limit + 1)
         items, totals = kind.read(conn, asked), kind.totals(conn, asked)
@@ -130,6 +138,20 @@ def make_report(conn: psycopg.Connection[Any], name: ReportName, wanted: Wanted)
         totals=totals,
         complete=len(items) <= wanted.limit,
     )
+
+
+def _check(kind: Kind, wanted: Wanted) -> None:
+    """Refuses what a report would not heed."""
+    if wanted.types and not kind.of_types:
+        raise WantedWrongly("type", f"{kind.title} are of no types of entries: leave the type out.")
+    if not kind.of_time:
+        for field, given in (("period", wanted.period), ("from", wanted.since), ("to", wanted.until)):
+            if given is not None:
+                raise WantedWrongly(field, f"{kind.title} are of how things stand now: leave {field} out.")
+    if wanted.operator is not None and not kind.of_operator:
+        raise WantedWrongly(
+            "operator", f"{kind.title} are of the whole installation: leave the operator out."
+        )
 
 
 def _cell(value: Any) -> str | int | None:

@@ -43,9 +43,6 @@ LEAVES_AT_ONCE: Final = 20_000
 """Some 5,000 rounds: a round has three entries, or more where its money is in an operator's wallet."""
 DEALS_AT_ONCE: Final = 10_000
 
-WAIT_HOURS: Final = 25
-"""How long the deals wait for a round that nobody decides: an hour more than operators usually allow their players.
-One that waits longer is left out of the evidence of the cards."""
 LAG_SECONDS: Final = 300
 """A round is on record so long after the time at which it was opened, the calls to an operator's wallet included."""
 
@@ -136,8 +133,8 @@ class _Deal:
 def _next_deals(conn: psycopg.Connection[Any], at: _Cursor, lag_seconds: int) -> list[_Deal]:
     with conn.cursor(row_factory=class_row(_Deal)) as cursor:
         return cursor.execute(
-            "SELECT * FROM rtp_dealt_next(%s, %s, %s, %s, %s, %s)",
-            [at.dealt_at, at.dealt_id, at.end, WAIT_HOURS, lag_seconds, DEALS_AT_ONCE],
+            "SELECT * FROM rtp_dealt_next(%s, %s, %s, %s, %s)",
+            [at.dealt_at, at.dealt_id, at.end, lag_seconds, DEALS_AT_ONCE],
         ).fetchall()
 
 

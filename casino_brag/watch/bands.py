@@ -15,18 +15,18 @@ These tolerances are for one look.  What may be looked at every day is in :mod:`
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, isqrt, sqrt
+from operator import add
 from statistics import NormalDist
 from typing import Final, Self
 
 import numpy as np
 
 from casino_brag.odds.outcomes import Integers
-from casino_brag.odds.tails import normal_p
-from casino_brag.watch.expectation import SCALE, Bools, Rounds
+from casino_brag.watch.expectation import SCALE
 
 BANDS: Final = 12
 """Stake bands; the last one holds every Ante from 10^5.5 times the least one up."""
@@ -89,57 +89,26 @@ class Sums:
     expected: int = 0
     variance: int = 0
 
-    @classmethod
-    def main(cls, rounds: Rounds, play_multiple: int, main_paid_minor: Integers, which: Bools) -> Self:
-        """The main game's, of those of many rounds that are wanted."""
-        antes, plays = rounds.ante_minor[which].astype(object), rounds.plays[which]
-        base = int(antes.sum())
-        return cls(
-            int(which.sum()),
-            base,
-            int((antes**2).sum()),
-            base + play_multiple * int((antes * plays).sum()),
-            int(main_paid_minor[which].astype(object).sum()),
-            int(rounds.expected[which].sum()),
-            int(rounds.variance[which].sum()),
-        )
-
-    @classmethod
-    def pair_bonus(
-        cls, rounds: Rounds, pair_bonus_minor: Integers, bonus_paid_minor: Integers, which: Bools
-    ) -> Self:
-        """The Pair Bonus's, of those of many rounds that are wanted and in which it was staked."""
-        which = which & (pair_bonus_minor > 0)
-        stakes = pair_bonus_minor[which].astype(object)
-        base = int(stakes.sum())
-        due = int(rounds.bonus_due_minor[which].astype(object).sum())
-        returned = int(bonus_paid_minor[which].astype(object).sum())
-        return cls(int(which.sum()), base, int((stakes**2).sum()), base, returned, SCALE * due, 0)
-
     def __add__(self, other: Sums) -> Self:
-        return type(self)(
-            self.rounds + other.rounds,
-            self.base_minor + other.base_minor,
-            self.base_squares + other.base_squares,
-            self.staked_minor + other.staked_minor,
-            self.returned_minor + other.returned_minor,
-            self.expected + other.expected,
-            self.variance + other.variance,
-        )
+        return type(self)(*map(add, astuple(self), astuple(other)))
 
     @property
     def equal_rounds(self) -> float:
         """How many rounds at equal stakes tell as much as these: (sum of b) squared over the sum of b squared."""
-        return self.base_minor**2 / self.base_squares if self.rounds else 0.0
+        return self.base_minor**2 / self.base_squares
+
+
+SUMMED: Final = tuple(field.name for field in fields(Sums))
+"""The sums by name, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A return on all money staked beside what it should be.
 
-    ``sd`` is the standard deviation that chance gives ``actual``, ``z`` by how many of them it misses ``expected`` and
-    ``p`` the probability of missing it as widely or more.  ``enough`` says whether there are rounds enough for these
-    three to mean what they say; without, no conclusion may be drawn from them.
+    ``sd`` is the standard deviation that chance gives ``actual``, ``z`` by how many of them it misses ``expected``.
+    ``enough`` says whether there are rounds enough for these two to mean what they say; without, no conclusion may be
+    drawn from them.
     """
 
     actual: Fraction
@@ -153,24 +122,14 @@ class Comparison:
         missed = float(self.actual - self.expected)
         return missed / self.sd if self.sd else missed and missed * inf
 
-    @property
-    def p(self) -> float:
-        """Both tails of the normal distribution."""
-        return normal_p(self.z)
-
     def tolerance(self, confidence: float) -> float:
         """By how much ``actual`` may miss ``expected`` at a confidence of 0.95 or 0.99, to either side."""
         return Z[confidence] * self.sd
 
-    def interval(self, confidence: float) -> tuple[float, float]:
-        """The confidence interval about ``actual``."""
-        half = self.tolerance(confidence)
-        return float(self.actual) - half, float(self.actual) + half
 
-
-def raw(sums: Sums, rtp: Fraction, sd: float, skewness: float) -> Comparison | None:
+def raw(sums: Sums, rtp: Fraction, sd: float, skewness: float) -> Comparison:
     """The return beside a theory: ``rtp`` on all money staked, ``sd`` that of the return of one round, and the
-    ``skewness`` of what one round nets.  None when nothing was played.
+    ``skewness`` of what one round nets.  `ZeroDivisionError` when nothing was played: that is no return.
 
     For the main game ``sd`` is :func:`casino_brag.odds.returns.rtp_sd`, which allows for the Play's being staked by
     choice; for the Pair Bonus it is that of its net.
@@ -178,21 +137,15 @@ def raw(sums: Sums, rtp: Fraction, sd: float, skewness: float) -> Comparison | N
     >>> found = raw(Sums(100, 10_000, 1_000_000, 15_000, 14_000), Fraction(98, 100), 0.98, 0.4)
     >>> f"{found.tolerance(0.95):.4f} {found.z:.3f}"
     '0.1921 -0.476'
-    >>> raw(Sums(), Fraction(98, 100), 0.98, 0.4) is None
-    True
     """
-    if not sums.rounds:
-        return None
     spread = sd * sqrt(sums.base_squares) / sums.base_minor
     actual = Fraction(sums.returned_minor, sums.staked_minor)
     return Comparison(actual, rtp, spread, _enough(sums, skewness))
 
 
-def conditional(sums: Sums, skewness: float) -> Comparison | None:
-    """The return beside what the rules expect of the hands dealt and the decisions taken; None when nothing was
-    played."""
-    if not sums.rounds:
-        return None
+def conditional(sums: Sums, skewness: float) -> Comparison:
+    """The return beside what the rules expect of the hands dealt and the decisions taken; `ZeroDivisionError` when
+    nothing was played."""
     actual, expected = (
         Fraction(part, sums.staked_minor) for part in (sums.returned_minor, Fraction(sums.expected, SCALE))
     )

@@ -21,13 +21,14 @@ from psycopg.types.json import Jsonb
 from casino_brag.audit import Entry, EntryType
 from casino_brag.catalogue.paytables import PaytableVersion, Shelf
 from casino_brag.db.clock import clock
+from casino_brag.db.instant import one_instant
 from casino_brag.db.pool import Connect
 from casino_brag.ids import uuid7
 from casino_brag.rounds.house import House
 from casino_brag.watch.alerts import ACTOR, told
 from casino_brag.watch.dealt import duplicates_p
 from casino_brag.watch.evidence import Evidence
-from casino_brag.watch.figures import dealt_in, figures, one_instant
+from casino_brag.watch.figures import Verdict, dealt_in, figures
 
 GRACE_MINUTES: Final = 10
 """A day is checked so long after its end: every settlement of it has been committed by then."""
@@ -170,7 +171,7 @@ def _outside(result: Mapping[str, Any]) -> Iterator[str]:
     for version in result["versions"]:
         for window in version["windows"]:
             for figure in window["figures"]:
-                if figure["verdict"] == "outside 99 %":
+                if figure["verdict"] == Verdict.OUTSIDE_99:
                     whose = "" if figure["value"] is None else f" {figure['value']}"
                     yield (
                         f"{version['game']} {version['version']}, {window['window']}, {figure['by']}{whose}:"

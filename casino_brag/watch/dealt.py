@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casino_brag.game.hands import Category
-from casino_brag.odds.outcomes import HANDS, Integers
+from casino_brag.odds.outcomes import HANDS, Integers, hand_places
 from casino_brag.odds.tails import normal_p, pearson, poisson_p
-from casino_brag.watch.expectation import Rules, hand_places
+from casino_brag.watch.expectation import Rules
 
 PACK_SIZE: Final = 52
 CARDS_DEALT: Final = 6
@@ -110,16 +110,6 @@ def category_chances(rules: Rules) -> NDArray[np.float64]:
     """The probability of each category of hand, in the order of Category."""
     chances: NDArray[np.float64] = np.bincount(rules.category, minlength=len(Category)) / HANDS
     return chances
-
-
-def deal_keys(cards: NDArray[np.integer[Any]]) -> Integers:
-    """One number for each ordered deal of six cards, shape (deals, 6): equal for equal deals.
-
-    >>> deal_keys(np.array([[0, 1, 2, 3, 4, 5], [51, 50, 49, 48, 47, 46]])).tolist()
-    [7601157, 19763008506]
-    """
-    keys: Integers = cards.astype(np.int64) @ (PACK_SIZE ** np.arange(CARDS_DEALT - 1, -1, -1))
-    return keys
 
 
 def duplicates_p(pairs: int, deals: int) -> float:

@@ -69,7 +69,7 @@ def record_failure(connect: Connect, component: str, fault: BaseException) -> bo
                 actor=f"system:process-{os.getpid()}",
                 payload={"component": component, "kind": kind, "at": places, "not_recorded": left_out},
             )
-            conn.execute("SELECT program_events_record(%s)", [[entry.text()]])
+            conn.execute("SELECT program_failure_record(%s)", [entry.text()])
     except (ServiceError, psycopg.Error) as unwritten:
         log.warning("failure_not_recorded", kind=type(unwritten).__name__)
         _allowance.give_back(left_out)

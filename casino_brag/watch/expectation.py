@@ -6,24 +6,20 @@ knows and wants.  So the mean, the variance and the possible payouts of every si
 
 The main game is Ante, Play and Ante Bonus together.  The Pair Bonus depends on the player's cards and the decision
 alone, so that its payout is certain.
-
-For one round there are :meth:`Rules.main` and :meth:`Rules.pair_bonus`; for many at once :meth:`Rules.rounds`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import permutations
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casino_brag.game.hands import Hand
 from casino_brag.game.paytable import Paytable
-from casino_brag.game.settlement import Decision, Result, Spot, Stakes
-from casino_brag.odds.outcomes import DEALER_HANDS, HANDS, Integers, hand_cards, outcomes
+from casino_brag.game.settlement import Result, Spot, Stakes
+from casino_brag.odds.outcomes import DEALER_HANDS, Integers, hand_places, outcomes
 from casino_brag.odds.payoffs import MAIN, payoffs, whole_stakes
 
 SCALE: Final = DEALER_HANDS
@@ -36,19 +32,6 @@ Bools = NDArray[np.bool_]
 
 _FOLD: Final = tuple(Result).index(Result.FOLD)
 _WIN: Final = tuple(Result).index(Result.WIN)
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """The payout of one round's wagers, as the rules have it.
-
-    ``expected`` is in minor units x ``SCALE`` and includes returned stakes; ``variance`` is in squared minor units x
-    ``SCALE`` squared; ``possible`` are all payouts in minor units that some dealer's hand leads to.
-    """
-
-    expected: int
-    variance: int
-    possible: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,28 +91,6 @@ class Rules:
         """The rules of a paytable; some tens of milliseconds the first time."""
         return _rules(paytable)
 
-    def main(self, hand: Hand, decision: Decision, stakes: Stakes) -> Expectation:
-        """The main game of one round.
-
-        >>> rules = Rules.of(Paytable.load("paytables/three-card-brag.toml"))
-        >>> found = rules.main(Hand.parse("Qs 6d 4c"), Decision.PLAY, Stakes(100))
-        >>> found.expected / SCALE, sorted(found.possible)
-        (100.66217976552323, [0, 200, 300, 400])
-        """
-        rounds = self._one(hand, decision, stakes)
-        possible = frozenset(rounds.payouts[rounds.ways > 0].tolist())
-        return Expectation(rounds.expected[0], rounds.variance[0], possible)
-
-    def pair_bonus(self, hand: Hand, decision: Decision, stakes: Stakes) -> Expectation:
-        """The Pair Bonus of one round, which is certain.
-
-        >>> rules = Rules.of(Paytable.load("paytables/three-card-brag.toml"))
-        >>> rules.pair_bonus(Hand.parse("Qs Qd 4c"), Decision.PLAY, Stakes(100, 50)).possible
-        frozenset({100})
-        """
-        due = int(self._one(hand, decision, stakes).bonus_due_minor[0])
-        return Expectation(due * SCALE, 0, frozenset({due}))
-
     def rounds(
         self,
         player_cards: NDArray[np.integer[Any]],
@@ -144,6 +105,9 @@ class Rules:
         >>> aces, stakes = np.array([[51, 50, 49]] * 2), np.array([100, 100])
         >>> rules.rounds(aces, np.array([True, False]), stakes, stakes).bonus_due_minor.tolist()
         [4100, 0]
+        >>> queen_high = np.array([[43, 17, 8]])
+        >>> rules.rounds(queen_high, np.array([True]), stakes[:1], stakes[:1]).expected[0] / SCALE
+        100.66217976552323
         """
         hands = hand_places(player_cards)
         category = self.category[hands]
@@ -159,11 +123,6 @@ class Rules:
         """For each of the 22,100 hands, when it is played, for how many dealer's hands the round ends in each way."""
         ways: Integers = self.ways[self.kind + len(self.ways) // 2]
         return ways
-
-    def _one(self, hand: Hand, decision: Decision, stakes: Stakes) -> Rounds:
-        cards = np.array([[card.index for card in hand]])
-        ante, bonus = np.array([stakes.ante_minor]), np.array([stakes.pair_bonus_minor])
-        return self.rounds(cards, np.array([decision is Decision.PLAY]), ante, bonus)
 
     def _payouts(self, wager: Spot, stake_minor: Integers, category: Integers) -> Integers:
         """What each round's wager pays by result, the stake being that of the Ante or of the Pair Bonus.
@@ -181,26 +140,6 @@ class Rules:
             rows = rest == stake
             payouts[rows] += _payout_table(self.paytable, wager, stake)[category[rows]]
         return payouts
-
-
-def hand_places(cards: NDArray[np.integer[Any]]) -> Integers:
-    """The places of hands in the order of :func:`casino_brag.game.hands.all_hands`, of cards (rounds, 3) as dealt.
-
-    >>> hand_places(np.array([[2, 0, 1], [51, 49, 50]])).tolist()
-    [0, 22099]
-    """
-    places: Integers = _place_by_cards()[tuple(cards.T)].astype(np.int64)
-    return places
-
-
-@lru_cache(maxsize=1)
-def _place_by_cards() -> NDArray[np.int32]:
-    """The place of every three different cards, in any order: shape (52, 52, 52); -1 for no hand."""
-    table = np.full((52, 52, 52), -1, dtype=np.int32)
-    for first, second, third in permutations(hand_cards().T):
-        table[first, second, third] = np.arange(HANDS)
-    table.setflags(write=False)
-    return table
 
 
 @lru_cache(maxsize=32)

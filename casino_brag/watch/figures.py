@@ -7,7 +7,6 @@ or whole numbers, so that their document is the same wherever it is written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -26,17 +25,9 @@ from casino_brag.game.paytable import Paytable
 from casino_brag.odds.returns import main_game, pair_bonus_game, rtp_sd
 from casino_brag.odds.strategies import MAX_EXPECTATION
 from casino_brag.rounds.reports import NO_DATA, rtp
-from casino_brag.watch.bands import Comparison, Sums, band_floors, conditional, raw
+from casino_brag.watch.bands import SUMMED, Comparison, Sums, band_floors, conditional, raw
 from casino_brag.watch.dealt import CARDS_DEALT, PACK_SIZE, Dealt, category_chances, fits
 from casino_brag.watch.expectation import Rules
-
-
-@contextmanager
-def one_instant(conn: psycopg.Connection[Any]) -> Iterator[None]:
-    """Everything that is read in the block is of the same instant, whatever is added up meanwhile."""
-    with conn.transaction():
-        conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        yield
 
 
 class By(StrEnum):
@@ -50,6 +41,21 @@ class By(StrEnum):
     """The channel that the operator named with the session."""
     OPERATOR = "operator"
     """Whose players they are."""
+
+
+class Verdict(StrEnum):
+    """What a return to player says at one look."""
+
+    WITHIN_95 = "within 95 %"
+    """It misses what it should be by no more than it does in 95 of 100 cases."""
+    OUTSIDE_95 = "outside 95 %"
+    """By more than that, as in 1 of 20."""
+    OUTSIDE_99 = "outside 99 %"
+    """By more than it does in 99 of 100."""
+    TOO_FEW = "too few rounds"
+    """Rounds are not enough to tell."""
+    NO_DATA = NO_DATA
+    """There were no rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +78,7 @@ def theories(paytable: Paytable) -> dict[str, Theory]:
     return found
 
 
-SUMS: Final = """
-    sum(b.rounds) AS rounds, sum(b.base_minor) AS base_minor, sum(b.base_squares) AS base_squares,
-    sum(b.staked_minor) AS staked_minor, sum(b.returned_minor) AS returned_minor, sum(b.expected) AS expected,
-    sum(b.variance) AS variance
-"""
+SUMS: Final = ", ".join(f"sum(b.{name}) AS {name}" for name in SUMMED)
 """The sums of buckets `b`, as `sums_of` reads them."""
 
 _FIGURES: Final = f"""
@@ -109,7 +111,7 @@ def no_data(wager: str) -> dict[str, Any]:
     """What is told of a wager that nobody made."""
     return {"by": By.VERSION.value, "value": None, "wager": wager, "currency": None, "rounds": 0} | {
         "actual_rtp": rtp(0, 0),
-        "verdict": NO_DATA,
+        "verdict": Verdict.NO_DATA.value,
     }
 
 
@@ -123,14 +125,7 @@ def _figure(paytable: Paytable, row: dict[str, Any]) -> dict[str, Any]:
 
 def sums_of(row: dict[str, Any]) -> Sums:
     """The sums of a row, whose type in the database is one for any size."""
-    return Sums(
-        *(
-            int(row[name])
-            for name in (
-                "rounds", "base_minor", "base_squares", "staked_minor", "returned_minor", "expected", "variance",
-            )
-        )
-    )  # fmt: skip
+    return Sums(*(int(row[name]) for name in SUMMED))
 
 
 def compared(sums: Sums, theory: Theory) -> dict[str, Any]:
@@ -139,8 +134,6 @@ def compared(sums: Sums, theory: Theory) -> dict[str, Any]:
     `verdict` is of the latter: players' skill has no part in it.
     """
     by_theory, given = raw(sums, theory.rtp, theory.sd, theory.skewness), conditional(sums, theory.skewness)
-    assert by_theory is not None
-    assert given is not None
     return {
         "rounds": sums.rounds,
         "staked_minor": sums.staked_minor,
@@ -149,7 +142,7 @@ def compared(sums: Sums, theory: Theory) -> dict[str, Any]:
         "theoretical_rtp": {"value": f"{float(theory.rtp):.8f}", "exact": str(theory.rtp)},
         "against_theory": _comparison(by_theory),
         "given_cards_and_decisions": _comparison(given),
-        "verdict": verdict(given),
+        "verdict": verdict(given).value,
     }
 
 
@@ -159,23 +152,22 @@ def _comparison(found: Comparison) -> dict[str, str]:
         "tolerance_95": f"{found.tolerance(0.95):.8f}",
         "tolerance_99": f"{found.tolerance(0.99):.8f}",
         "z": "infinite" if isinf(found.z) else f"{found.z:.3f}",
-        "verdict": verdict(found),
+        "verdict": verdict(found).value,
     }
 
 
-def verdict(found: Comparison) -> str:
+def verdict(found: Comparison) -> Verdict:
     """What a comparison says at one look.
 
-    >>> verdict(Comparison(Fraction(97, 100), Fraction(98, 100), 0.004, True))
+    >>> verdict(Comparison(Fraction(97, 100), Fraction(98, 100), 0.004, True)).value
     'outside 95 %'
     """
     if found.sd and not found.enough:
-        return "too few rounds"
+        return Verdict.TOO_FEW
     missed = abs(float(found.actual - found.expected))
-    for confidence in (0.99, 0.95):
-        if missed > found.tolerance(confidence):
-            return f"outside {confidence:.0%}".replace("%", " %")
-    return "within 95 %"
+    if missed > found.tolerance(0.99):
+        return Verdict.OUTSIDE_99
+    return Verdict.OUTSIDE_95 if missed > found.tolerance(0.95) else Verdict.WITHIN_95
 
 
 def _band(paytable: Paytable, row: dict[str, Any]) -> str:

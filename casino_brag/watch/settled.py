@@ -18,7 +18,7 @@ from casino_brag.game.hands import Category
 from casino_brag.game.paytable import Paytable
 from casino_brag.game.settlement import Decision, Spot
 from casino_brag.odds.outcomes import Integers
-from casino_brag.watch.bands import stake_band
+from casino_brag.watch.bands import SUMMED, stake_band
 from casino_brag.watch.dealt import CARDS_DEALT, Dealt
 from casino_brag.watch.evidence import Batch
 from casino_brag.watch.expectation import SCALE, Rules
@@ -32,16 +32,6 @@ VOIDED: Final = "voided"
 
 K = TypeVar("K")
 T = TypeVar("T")
-
-_SUMS: Final = (
-    "rounds",
-    "base_minor",
-    "base_squares",
-    "staked_minor",
-    "returned_minor",
-    "expected",
-    "variance",
-)
 
 _CARD: Final = {str(card): card.index for card in PACK}
 
@@ -142,7 +132,7 @@ def _band(paytable: Paytable, one: Settled, wager: str) -> int:
 
 def buckets(paytable: Paytable, settled: Sequence[Settled], batch: Batch) -> list[dict[str, Any]]:
     """The settlements' sums, as rows of ``rtp_bucket``."""
-    sums: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0] * len(_SUMS))
+    sums: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0] * len(SUMMED))
     columns = (
         batch.main_paid_minor,
         batch.rounds.expected,
@@ -161,7 +151,7 @@ def buckets(paytable: Paytable, settled: Sequence[Settled], batch: Batch) -> lis
             into = sums[one.day, wager, one.play, one.operator_id, one.currency, one.channel, band]
             for place, figure in enumerate(figures):
                 into[place] += one.sign * figure
-    names = ("day", "wager", "play", "operator_id", "currency", "channel", "stake_band", *_SUMS)
+    names = ("day", "wager", "play", "operator_id", "currency", "channel", "stake_band", *SUMMED)
     return [dict(zip(names, (*key, *values), strict=True)) for key, values in sums.items()]
 
 

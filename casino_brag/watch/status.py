@@ -12,11 +12,12 @@ from psycopg.rows import dict_row
 
 from casino_brag.catalogue.paytables import PaytableVersion, Shelf
 from casino_brag.db.clock import clock, rfc3339
+from casino_brag.db.instant import one_instant
 from casino_brag.watch.alerts import told
 from casino_brag.watch.bands import Sums
 from casino_brag.watch.cases import CaseState, cases
 from casino_brag.watch.checking import evidence_of
-from casino_brag.watch.figures import SUMS, compared, dealt_in, figures, one_instant, sums_of, theories
+from casino_brag.watch.figures import SUMS, compared, dealt_in, figures, sums_of, theories
 
 _DAYS: Final = f"""
     SELECT b.wager, b.currency, b.day, {SUMS} FROM rtp_bucket AS b
@@ -57,7 +58,7 @@ def status(
             "as_of": rfc3339(now),
             "since": None if since is None else since.isoformat(),
             "until": last.isoformat(),
-            "behind_leaves": _behind(conn),
+            **_behind(conn),
             "versions": [
                 _version(conn, shelf.version(conn, row["version_id"]), first, last)
                 | {"active": row["active"], "state": row["state"]}
@@ -68,13 +69,18 @@ def status(
         }
 
 
-def _behind(conn: psycopg.Connection[Any]) -> int:
+def _behind(conn: psycopg.Connection[Any]) -> dict[str, Any]:
+    """How many entries are not added up yet, and of when the first of them is."""
     row = conn.execute(
-        "SELECT (SELECT coalesce(max(leaf_index) + 1, 0) FROM audit_leaf) - next_leaf FROM rtp_cursor"
+        """
+        SELECT (SELECT coalesce(max(leaf_index) + 1, 0) FROM audit_leaf) - c.next_leaf,
+            (SELECT e.occurred_at FROM audit_entry AS e WHERE e.entry_id = (
+                SELECT l.entry_id FROM audit_leaf AS l WHERE l.leaf_index = c.next_leaf))
+        FROM rtp_cursor AS c
+        """
     ).fetchone()
     assert row is not None
-    behind: int = row[0]
-    return behind
+    return {"behind_leaves": row[0], "behind_since": None if row[1] is None else rfc3339(row[1])}
 
 
 def _last_check(conn: psycopg.Connection[Any]) -> dict[str, Any] | None:

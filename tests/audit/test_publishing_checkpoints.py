@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from casino_brag.audit import Entry, EntryType, publishing, sealer
-from casino_brag.audit.notes import SigningKey, opened
+from casino_brag.audit.notes import Checkpoint, SigningKey, opened, sign
 from casino_brag.audit.publishing import Publication, PublishedDiffers
 from casino_brag.audit.records import StoredCheckpoint, newest_checkpoint
 from casino_brag.audit.sealer import Sealing, seal
@@ -156,10 +157,72 @@ def test_a_database_that_knows_less_than_was_published_is_an_alarm(
     (file,) = tmp_path.rglob("*.checkpoint")
     # As after a backup was restored that is older than the newest file.
     later = file.with_name(f"{checkpoint.tree_size + 5:020}.checkpoint")
-    file.rename(later)
+    later.write_text(sign(Checkpoint(KEY.name, checkpoint.tree_size + 5, bytes(32)), [KEY]))
+    file.unlink()
     with pytest.raises(PublishedDiffers, match="is no checkpoint of this database"):
         publication.publish(conn, [KEY.verifier])
     assert published(tmp_path) == [checkpoint.tree_size + 5]
+
+
+@pytest.mark.parametrize("name", [f"{9:020}", "9" * 20])
+def test_a_copy_under_another_name_is_an_alarm_that_says_what_it_is(
+    tmp_path: Path, conn: psycopg.Connection[Any], sealed: Callable[[], StoredCheckpoint], name: str
+) -> None:
+    checkpoint = sealed()
+    publication = Publication(tmp_path, 0)
+    publication.publish(conn, [KEY.verifier])
+    (file,) = tmp_path.rglob("*.checkpoint")
+    copy = tmp_path / "9998" / "12" / "31" / f"{name}.checkpoint"
+    copy.parent.mkdir(parents=True)
+    shutil.copy(file, copy)
+    said = f"{copy} is a copy of the checkpoint of {checkpoint.tree_size} leaves, which belongs in {file}."
+    with pytest.raises(PublishedDiffers, match=re.escape(said)):
+        publication.publish(conn, [KEY.verifier])
+    copy.unlink()
+    assert publication.publish(conn, [KEY.verifier]) == 0
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        *("9999/", "9999/99/", "9999/12/31/", "9999", "\u0669\u0669\u0669\u0669/12/31/x", "99999/12/31/x"),
+        *(f"9999/12/31/{name}" for name in ("Copy of {0}", "{0}~", ".{0}", "z.checkpoint", "9{0}", "{0}/x")),
+        "9999/12/31/" + "\u0669" * 20 + ".checkpoint",
+    ],
+)
+def test_what_others_put_there_is_passed_over(
+    tmp_path: Path, conn: psycopg.Connection[Any], sealed: Callable[[], StoredCheckpoint], junk: str
+) -> None:
+    first = sealed().tree_size
+    seldom, always = Publication(tmp_path, 3600), Publication(tmp_path, 0)
+    seldom.publish(conn, [])
+    (file,) = tmp_path.rglob("*.checkpoint")
+    stray = tmp_path / junk.format(file.name)
+    stray.parent.mkdir(parents=True, exist_ok=True)
+    if junk.endswith("/"):
+        stray.mkdir()
+    else:
+        shutil.copy(file, stray)
+    second = sealed().tree_size
+    assert seldom.publish(conn, []) == 0
+    assert always.publish(conn, []) == 1
+    assert [int(path.stem) for path in sorted(file.parent.iterdir())] == [first, second]
+
+
+def test_a_checkpoint_that_was_made_in_the_future_does_not_keep_the_next_waiting(
+    tmp_path: Path,
+    conn: psycopg.Connection[Any],
+    sealed: Callable[[], StoredCheckpoint],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = sealed()
+    seldom = Publication(tmp_path, 3600)
+    assert seldom.publish(conn, []) == 1
+    second = sealed()
+    assert seldom.publish(conn, []) == 0
+    monkeypatch.setattr(publishing, "clock", lambda _: first.made_at - timedelta(seconds=1))
+    assert seldom.publish(conn, []) == 1
+    assert published(tmp_path) == [first.tree_size, second.tree_size]
 
 
 @pytest.mark.parametrize("step", ["link", "fsync", "fdopen"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -102,7 +103,9 @@ def test_records_that_were_brought_into_another_database_cluster_hold_and_are_se
     assert found.waiting == 0
 
 
-def test_a_month_that_was_archived_after_five_years_is_told_and_is_no_finding(log: Log) -> None:
+def test_a_month_that_was_archived_after_five_years_is_told_and_is_no_finding(
+    log: Log, tmp_path: Path
+) -> None:
     def let_go(conn: Connection, years: int, leaves: int) -> None:
         """Makes leaves and their checkpoints as old, and lets their entries go."""
         conn.execute(
@@ -115,12 +118,31 @@ def test_a_month_that_was_archived_after_five_years_is_told_and_is_no_finding(lo
         )
         conn.execute("UPDATE audit_checkpoint SET made_at = made_at - %s * interval '1 year'", [years])
 
-    for years, archived in ((6, True), (4, False)):
+    def published(years: int, *old: Path) -> Path:
+        """What was published, of which some as long ago."""
+        directory = tmp_path / f"{years} years, {len(old)}"
+        day = datetime.now(UTC) - timedelta(days=years * 366)
+        for path in log.published.rglob("*.checkpoint"):
+            of = f"{day:%Y/%m/%d}" if path in old else path.parent.relative_to(log.published)
+            (directory / of).mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, directory / of)
+        return directory
+
+    paths = sorted(log.published.rglob("*.checkpoint"), key=lambda path: path.name)
+    old = [path for path in paths if int(path.stem) < 100]
+    covering, later = paths[len(old) : len(old) + 2]
+    for years, places, archived in (
+        (6, published(6, *old, covering), True),
+        (4, published(4, *old, covering), False),
+        (6, published(6), False),
+        (6, published(6, later), False),  # what was published earlier is of a later day
+    ):
         with copy_of(log) as copy:
             with copy.spoiling() as conn:
                 let_go(conn, years, 100)
-            found = copy.verified()
-        assert (found.archived, found.wrong) == ((100, 0) if archived else (0, 100))
+            kept = kept_checkpoints([places])
+            found = verify_log(copy.url(Role.OWNER), kept=kept, keys=[log.key.verifier])
+        assert (found.archived, found.wrong) == ((100, 0) if archived else (0, 100)), (years, places)
 
 
 def test_of_very_much_the_first_is_named_and_all_is_counted(log: Log) -> None:

@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -356,6 +357,28 @@ def test_tokens_tried_at_the_same_instant_are_counted_one_by_one(app_house: AppH
     with app_house.service.database.connection() as conn:
         assert refusals(conn, caller) == FAILURES_MAX
         assert locked_out_seconds(conn, caller) > 0
+
+
+def test_of_all_addresses_together_sixty_a_minute_are_on_record(
+    conn: psycopg.Connection[Any], app_house: AppHouse
+) -> None:
+    callers = [address() for _ in range(22)]
+    with app_house.connect() as owner:
+        owner.execute("DELETE FROM staff_failure")
+        together([partial(refuse_thrice, app_house, caller) for caller in callers])
+        assert sum(refusals(conn, caller) for caller in callers) == 60
+        late = address()
+        refuse(conn, late)
+        assert refusals(conn, late) == 0
+        owner.execute("UPDATE staff_failure SET failed_at = ARRAY[now() - interval '1 minute']")
+        refuse(conn, late)
+        assert refusals(conn, late) == 1
+
+
+def refuse_thrice(app_house: AppHouse, caller: str) -> None:
+    with app_house.service.database.connection() as conn:
+        for _ in range(3):
+            refuse(conn, caller)
 
 
 def test_what_means_nothing_any_more_is_forgotten(conn: psycopg.Connection[Any], app_house: AppHouse) -> None:

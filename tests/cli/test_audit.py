@@ -58,7 +58,10 @@ def test_verify_names_what_is_wrong_and_exits_with_1(log: Log) -> None:
         done, as_json = run(copy, "verify"), run(copy, "verify", "--json")
         entry_id = copy.leaf(VICTIM)
     assert done.exit_code == as_json.exit_code == 1
-    assert f"WRONG: leaf {VICTIM}, entry {entry_id}: actor is not what its bytes say\n" in done.stdout
+    assert (
+        f"WRONG columns_altered: leaf {VICTIM}, entry {entry_id}: actor is not what its bytes say\n"
+        in done.stdout
+    )
     assert done.stdout.endswith("THE LOG DOES NOT HOLD\n")
     (finding,) = json.loads(as_json.stdout)["findings"]
     assert finding["wrong"] == "columns_altered"

@@ -65,7 +65,7 @@ CHANGING = {
     "audit_order",
     "audit_checkpoint_add",
     "audit_key_add",
-    "program_events_record",
+    "program_failure_record",
     "clock_look_keep",
     "large_amounts_keep",
 }

@@ -82,6 +82,23 @@ def test_what_will_not_do_is_refused(
     assert (answer.status_code, code_of(answer)) == (status, code)
 
 
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("voids", "type", "round.voided"),
+        ("par-sheet", "operator", "nobody"),
+        ("users-and-rights", "period", "day"),
+        ("interrupted", "from", "2026-01-01T00:00:00Z"),
+    ],
+)
+def test_what_a_report_would_not_heed_is_refused_by_its_field(
+    auditor: Player, name: str, field: str, value: str
+) -> None:
+    answer = asked(auditor, name, **{field: value})
+    assert (answer.status_code, code_of(answer)) == (422, "invalid")
+    assert list(answer.json()["errors"]) == [field]
+
+
 def test_it_is_for_those_who_check_and_those_who_watch(app_house: AppHouse, auditor: Player) -> None:
     assert asked(app_house.staff("operations"), "voids").status_code == 200
     refused = asked(app_house.staff("editor"), "voids")

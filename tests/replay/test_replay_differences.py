@@ -29,7 +29,7 @@ UNTIL = SINCE + timedelta(days=1)
 
 TABLES = (
     *("round", "commitment", "transfer", "audit_entry", "paytable_version", "voided_round"),
-    *("wallet_transaction", "account"),
+    *("wallet_transaction", "account", "ledger"),
 )
 
 UNBOUND = """
@@ -274,6 +274,19 @@ CHANGES: dict[str, tuple[str, str, set[str]]] = {
         "UPDATE round SET opened_at = opened_at - interval '1 ms' WHERE round_id = %s",
         {"round.opened_at"},
     ),
+    "when it was opened, to long before": (
+        "won",
+        "UPDATE round SET opened_at = '1970-01-01', total_payout_minor = total_payout_minor + 60 WHERE "
+        "round_id = %s",
+        {"no_step.entry"},
+    ),
+    "when all of it was, to long before": (
+        "voided_settled",
+        "WITH v AS (UPDATE voided_round SET voided_at = '1970-01-01' WHERE round_id = %s RETURNING round_id) "
+        "UPDATE round SET opened_at = '1970-01-01', settled_at = '1970-01-01' FROM v WHERE v.round_id = "
+        "round.round_id",
+        {"no_step.entry"},
+    ),
     "when it was settled": (
         "won",
         "UPDATE round SET settled_at = settled_at + interval '1 ms' WHERE round_id = %s",
@@ -288,7 +301,34 @@ CHANGES: dict[str, tuple[str, str, set[str]]] = {
         "won",
         "UPDATE round SET player_id = (SELECT player_id FROM player WHERE player_id <> "
         "round.player_id LIMIT 1) WHERE round_id = %s",
-        {"commitment.of_this_round"},
+        {"account_of_others", "commitment.of_this_round", "entries_of_others"},
+    ),
+    "the operator": (
+        "won",
+        "UPDATE round SET operator_id = (SELECT operator_id FROM operator WHERE operator_id <> "
+        "round.operator_id LIMIT 1) WHERE round_id = %s",
+        {"account_of_others", "entries_of_others"},
+    ),
+    "the session": (
+        "won",
+        "UPDATE round SET session_id = (SELECT session_id FROM session WHERE session_id <> "
+        "round.session_id LIMIT 1) WHERE round_id = %s",
+        {"entries_of_others"},
+    ),
+    "the currency": (
+        "won",
+        "UPDATE round SET currency = 'EUR' WHERE round_id = %s",
+        {"account_of_others", "opened_entry.currency"},
+    ),
+    "the mode": (
+        "won",
+        "UPDATE round SET mode = 'demo' WHERE round_id = %s",
+        {"account_of_others", "commitment.of_this_round", "opened_entry.mode"},
+    ),
+    "the module that dealt": (
+        "won",
+        "UPDATE round SET rng_digest = repeat('0', 64) WHERE round_id = %s",
+        {"opened_entry.rng_digest"},
     ),
     "the player's seed": (
         "won",
@@ -412,6 +452,49 @@ CHANGES: dict[str, tuple[str, str, set[str]]] = {
         "account_id <> to_account LIMIT 1) WHERE kind = 'payout' AND cause_id = %s",
         {"transfers.payout"},
     ),
+    "whose the account is": (
+        "won",
+        "UPDATE account SET player_id = gen_random_uuid() WHERE account_id = (SELECT account_id FROM "
+        "round WHERE round_id = %s)",
+        {"account_of_others"},
+    ),
+    "the account, with all that it paid and was paid": (
+        "won",
+        "WITH other AS (SELECT r.round_id, r.account_id AS its, a.account_id FROM round AS r JOIN account "
+        "AS b USING (account_id) JOIN account AS a ON a.ledger_id = b.ledger_id AND a.kind = 'player' AND "
+        "a.account_id <> b.account_id WHERE r.round_id = %s LIMIT 1), moved AS (UPDATE transfer SET "
+        "from_account = CASE from_account WHEN its THEN account_id ELSE from_account END, to_account = CASE "
+        "to_account WHEN its THEN account_id ELSE to_account END FROM other WHERE cause_id = other.round_id) "
+        "UPDATE round SET account_id = other.account_id FROM other WHERE round.round_id = other.round_id",
+        {"account_of_others"},
+    ),
+    "the account's currency": (
+        "won",
+        "UPDATE ledger SET currency = 'EUR' WHERE ledger_id = (SELECT a.ledger_id FROM round JOIN account "
+        "AS a USING (account_id) WHERE round_id = %s)",
+        {"account_of_others"},
+    ),
+    "the account's operator": (
+        "from_wallet",
+        "UPDATE ledger SET operator_id = gen_random_uuid() WHERE ledger_id = (SELECT a.ledger_id FROM "
+        "round JOIN account AS a USING (account_id) WHERE round_id = %s)",
+        {"account_of_others"},
+    ),
+    "when a stake was moved": (
+        "won",
+        "UPDATE transfer SET made_at = made_at - interval '1 year' WHERE kind = 'ante' AND cause_id = %s",
+        {"transfers.ante"},
+    ),
+    "when a payout was moved": (
+        "won",
+        "UPDATE transfer SET made_at = made_at + interval '1 ms' WHERE kind = 'payout' AND cause_id = %s",
+        {"transfers.payout"},
+    ),
+    "when a refund was moved": (
+        "voided_settled",
+        "UPDATE transfer SET made_at = made_at - interval '1 ms' WHERE kind = 'refund' AND cause_id = %s",
+        {"transfers.refund"},
+    ),
     "a transfer the other way": (
         "won",
         "UPDATE transfer SET to_account = from_account, from_account = to_account WHERE kind = "
@@ -449,6 +532,39 @@ CHANGES: dict[str, tuple[str, str, set[str]]] = {
         "type = 'round.settled' AND round_id = %s",
         {"settled_entry.wagers.ante.payout_minor"},
     ),
+    "an opening's stakes": (
+        "waiting",
+        'UPDATE audit_entry SET payload = payload || \'{"ante_minor": 105, "pair_bonus_minor": 55}\' '
+        "WHERE type = 'round.opened' AND round_id = %s",
+        {"opened_entry.ante_minor", "opened_entry.pair_bonus_minor"},
+    ),
+    "an opening's game": (
+        "waiting",
+        "UPDATE audit_entry SET payload = jsonb_set(payload, '{game}', '\"double-play-brag\"') WHERE "
+        "type = 'round.opened' AND round_id = %s",
+        {"opened_entry.game"},
+    ),
+    "an opening's commitment": (
+        "folded",
+        "UPDATE audit_entry SET payload = jsonb_set(payload, '{commitment,number}', '1000') WHERE type = "
+        "'round.opened' AND round_id = %s",
+        {"opened_entry.commitment.number"},
+    ),
+    "an entry's player": (
+        "won",
+        "UPDATE audit_entry SET player_id = gen_random_uuid() WHERE type = 'round.settled' AND round_id = %s",
+        {"entries_of_others"},
+    ),
+    "an entry's operator": (
+        "refunded",
+        "UPDATE audit_entry SET operator_id = NULL WHERE type = 'round.voided' AND round_id = %s",
+        {"entries_of_others"},
+    ),
+    "an opening's session": (
+        "waiting",
+        "UPDATE audit_entry SET session_id = gen_random_uuid() WHERE type = 'round.opened' AND round_id = %s",
+        {"entries_of_others"},
+    ),
     "an entry's discards": (
         "won",
         "UPDATE audit_entry SET payload = jsonb_set(payload, '{discards}', '1') WHERE type = "
@@ -472,6 +588,20 @@ CHANGES: dict[str, tuple[str, str, set[str]]] = {
         "overlay(e.entry_id::text placing '000000000000' from 25)))).* FROM audit_entry AS e WHERE "
         "type = 'round.settled' AND e.round_id = %s",
         {"round.settled_at", "settled_entry"},
+    ),
+    "an entry, again with an identifier of another time": (
+        "won",
+        "INSERT INTO audit_entry SELECT (jsonb_populate_record(e, jsonb_build_object('entry_id', "
+        "entry_id_at(e.occurred_at + interval '25 hours')))).* FROM audit_entry AS e WHERE "
+        "type = 'round.settled' AND e.round_id = %s",
+        {"no_step.entry"},
+    ),
+    "an entry, again at another time": (
+        "won",
+        "INSERT INTO audit_entry SELECT (jsonb_populate_record(e, jsonb_build_object('entry_id', "
+        "entry_id_at(e.occurred_at + interval '25 hours'), 'occurred_at', e.occurred_at + interval '1 s'))).* "
+        "FROM audit_entry AS e WHERE type = 'round.opened' AND e.round_id = %s",
+        {"no_step.entry"},
     ),
     "an entry too early": (
         "won",
@@ -567,6 +697,12 @@ CHANGES: dict[str, tuple[str, str, set[str]]] = {
         "AND round_id = %s",
         {"credits.settlement"},
     ),
+    "whose wallet pays": (
+        "from_wallet",
+        "UPDATE wallet_transaction SET player_id = gen_random_uuid() WHERE purpose = 'settlement' AND "
+        "round_id = %s",
+        {"requests_of_others"},
+    ),
     "a credit, gone": (
         "from_wallet",
         "DELETE FROM wallet_transaction WHERE purpose = 'settlement' AND round_id = %s",
@@ -630,6 +766,24 @@ def test_what_is_on_record_of_no_round_is_found(played: Played, powerful: psycop
     assert {difference.what.split(".")[0] for difference in found} == {"no_round"}
 
 
+def test_of_a_round_that_was_moved_out_of_the_time_every_step_is_missed(
+    played: Played, powerful: psycopg.Connection[Any]
+) -> None:
+    """Moved with the times of its steps and transfers: the log alone says when they were."""
+    statement, expected = CHANGES["when all of it was, to long before"][1:]
+    powerful.execute(statement, [played.voided_settled])
+    powerful.execute(
+        "UPDATE transfer SET made_at = '1970-01-01' WHERE cause_id = %s", [played.voided_settled]
+    )
+    _, found = replayed(powerful)
+    assert named(found) == {(str(played.voided_settled), what) for what in expected}
+    assert [difference.recorded.split()[0].strip('"') for difference in found] == [
+        "round.opened",
+        "round.settled",
+        "round.voided",
+    ]
+
+
 def test_a_deal_that_does_not_come_from_its_seed_is_found(
     played: Played, powerful: psycopg.Connection[Any]
 ) -> None:
@@ -665,6 +819,10 @@ def test_a_round_from_before_commitments_is_settled_anew_from_its_cards(
         "UPDATE audit_entry SET payload = payload - ARRAY['game', 'rng_digest', 'commitment', 'seed',"
         " 'client_seeds', 'client_seed', 'discards'] || jsonb_strip_nulls(jsonb_build_object('seed_lost',"
         " CASE type WHEN 'round.voided' THEN false END)) WHERE type IN ('round.settled', 'round.voided')"
+    )
+    powerful.execute(
+        "UPDATE audit_entry SET payload = payload - ARRAY['commitment', 'client_seeds', 'client_seed']"
+        " WHERE type = 'round.opened'"
     )
     rows, found = replayed(powerful)
     assert found == []

@@ -33,7 +33,7 @@ from casino_brag.ids import uuid7
 from casino_brag.odds.par_sheet import par_sheet
 from casino_brag.reports import kinds, pages
 from casino_brag.reports.kinds import KINDS, ROUTINE, SIGNIFICANT, ReportName
-from casino_brag.reports.making import HEADS, PROGRAM, Report, Wanted, make_report
+from casino_brag.reports.making import HEADS, PROGRAM, Report, Wanted, WantedWrongly, make_report
 from casino_brag.rounds.reports import NO_ACTIVITY, PLAY, Period
 from casino_brag.watch import accumulating, checking
 from tests.inprocess import AppHouse, app_house_in
@@ -358,6 +358,23 @@ class TestForms:
             columns = (*HEADS, *kind.columns)
             assert len(set(columns)) == len(columns)
 
+    @pytest.mark.parametrize(
+        ("name", "field"),
+        [(name, "type") for name in ReportName if name is not ReportName.SIGNIFICANT_EVENTS]
+        + [(name, field) for name in ReportName if not KINDS[name].of_time for field in ("period", "from")],
+    )
+    def test_a_report_refuses_what_it_would_not_heed(
+        self, played: Played, name: ReportName, field: str
+    ) -> None:
+        wanted = {
+            "type": Wanted(types=frozenset({EntryType.ROUND_VOIDED})),
+            "period": Wanted(period=Period.MONTH),
+            "from": NOTHING,
+        }
+        with pytest.raises(WantedWrongly, match="leave") as wrong:
+            played.report(name, wanted[field])
+        assert wrong.value.field == field
+
     def test_what_is_of_the_whole_installation_is_of_no_operator(self, played: Played) -> None:
         with pytest.raises(SetUpError, match="leave the operator out"):
             played.report(ReportName.PAR_SHEET, Wanted(operator=played.operators[0].name))
@@ -389,7 +406,6 @@ class TestCommand:
         [
             (("voids", "--period=day", "--from=2001-01-01"), "Give --period, or --from and --to."),
             (("voids", "--to=2001-01-01"), "Give --from as well."),
-            (("voids", "--type=round.voided"), "--type is about significant-events."),
             (("profits",), "'profits' is not one of"),
         ],
     )
@@ -397,6 +413,21 @@ class TestCommand:
         refused = self.run(played, *words)
         assert refused.exit_code == 2
         assert said in refused.stderr
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("voids", "--type=round.voided"), "of no types of entries: leave the type out"),
+            (("par-sheet", "--period=day"), "of how things stand now: leave period out"),
+            (("interrupted", "--from=2001-01-01"), "of how things stand now: leave from out"),
+        ],
+    )
+    def test_what_a_report_would_not_heed_is_refused(
+        self, played: Played, words: tuple[str, ...], said: str
+    ) -> None:
+        refused = self.run(played, *words)
+        assert isinstance(refused.exception, SetUpError)
+        assert said in str(refused.exception)
 
     def test_only_the_named_types_are_printed(self, played: Played) -> None:
         printed = self.run(played, "significant-events", "--type=operator.added", "--type=staff.added")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -17,7 +19,7 @@ from casino_brag.audit.exporting import Exported, export_log
 from casino_brag.audit.proving import consistency, inclusion, leaves_of
 from casino_brag.audit.records import checkpoint_of, newest_checkpoint
 from casino_brag.errors import SetUpError
-from tests.sealed_log import DAYS, Log, copy_of, sealed_log
+from tests.sealed_log import DAYS, Log, copy_of, entry_at, sealed_log, write
 from tests.tampering import TAMPERINGS, VICTIM
 
 SCRIPT = Path(__file__).parents[2] / "verification" / "verify_log.py"
@@ -98,7 +100,7 @@ def test_an_export_of_a_day_holds_and_has_every_entry_of_that_day(
     assert row[0] == count
     done = run("log", tmp_path / "day", key(log), *published(log), python=("-I",))
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert f"there are {count} entries" in done.stdout
+    assert f"there are {count} leaves" in done.stdout
 
 
 @pytest.mark.parametrize("name", [name for name, (_, named) in TAMPERINGS.items() if named.exported])
@@ -181,12 +183,143 @@ def test_what_is_no_export_is_refused(log: Log, whole: Path, tmp_path: Path, nam
     assert name in done.stderr + done.stdout
 
 
-def test_a_key_of_somebody_else_is_no_key_of_the_log(log: Log, whole: Path) -> None:
-    other = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
-    done = run("log", whole, "--key", other)
+OTHER = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
+
+
+def test_a_key_of_somebody_else_is_no_key_of_the_log(log: Log, whole: Path, tmp_path: Path) -> None:
+    nameless = spoilt(whole, tmp_path, "keys.txt", lambda _: OTHER)
+    done = run("log", nameless, "--key", OTHER)
     assert done.returncode == 1
     assert "no key that is given has signed it" in done.stdout
-    assert run("log", whole, "--key", other[:-1]).returncode == 2
+    assert run("log", whole, "--key", OTHER[:-1]).returncode == 2
+
+
+def test_a_key_that_signed_and_was_not_given_is_named_once(log: Log, whole: Path) -> None:
+    done = run("log", whole, "--key", OTHER)
+    name = log.key.verifier.text().rpartition("+")[0]
+    assert done.stdout.count("which was not given") == 1
+    assert f"are signed by {name} of keys.txt" in done.stdout
+
+
+def test_what_was_let_go_is_missing_until_the_auditor_says_that_it_was(log: Log, tmp_path: Path) -> None:
+    ago = datetime.now(UTC) - timedelta(days=6 * 365)
+    with copy_of(log) as copy:
+        with copy.spoiling() as conn:
+            for leaf_index in (*range(20), VICTIM):
+                conn.execute(
+                    "UPDATE audit_leaf SET entry_id = %s WHERE leaf_index = %s",
+                    [entry_at(ago).entry_id, leaf_index],
+                )
+            exported(copy, tmp_path / "two", until=datetime.now(UTC))
+            conn.execute(
+                "UPDATE audit_leaf AS l SET entry_id = e.entry_id FROM audit_entry AS e"
+                " WHERE e.leaf_hash = l.leaf_hash AND l.leaf_index = %s",
+                [VICTIM],
+            )
+        exported(copy, tmp_path / "one", until=datetime.now(UTC))
+    before = f"--let-go-before={ago + timedelta(days=2):%Y-%m-%d}"
+    done = run("log", tmp_path / "one", key(log))
+    assert done.returncode == 1
+    assert "--let-go-before DATE" in done.stdout
+    done = run("log", tmp_path / "one", key(log), *published(log), before)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Everything holds. 20 entries that were let go before")
+    assert run("log", tmp_path / "one", key(log), f"--let-go-before={ago:%Y}-01-01").returncode == 1
+    done = run("log", tmp_path / "two", key(log), before)
+    assert done.returncode == 1, "what is before it is young"
+    assert f"leaf {VICTIM}, entry" in done.stdout
+
+
+def told(copy: Path, **facts: Any) -> None:
+    """Changes what a manifest tells."""
+    manifest = json.loads((copy / "manifest.json").read_text())
+    (copy / "manifest.json").write_text(json.dumps(manifest | facts))
+
+
+def test_only_files_that_the_manifest_lists_are_an_export(log: Log, whole: Path, tmp_path: Path) -> None:
+    for name in ("entries.parquet", "notes.txt"):
+        shutil.copytree(whole, tmp_path / name)
+        shutil.copy(whole / "entries.csv", tmp_path / name / name)
+        done = run("log", tmp_path / name, key(log))
+        assert done.returncode == 2
+        assert f"none of the export: {name}" in done.stderr
+
+
+def test_the_stretch_that_the_manifest_tells_is_that_of_the_entries(log: Log, tmp_path: Path) -> None:
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
+    since, until = midnight - timedelta(seconds=1), midnight + timedelta(hours=23)
+    stretch = exported(log, tmp_path / "day", since=since, until=until)
+    for facts in ({"first": 0}, {"end": stretch.end + 1}, {"tree_size": 7}, {"from": None}):
+        shutil.copytree(tmp_path / "day", tmp_path / f"{facts}")
+        told(tmp_path / f"{facts}", **facts)
+        done = run("log", tmp_path / f"{facts}", key(log))
+        assert done.returncode == 1, facts
+        assert "the manifest" in done.stdout
+    for period in ({"since": since}, {"until": until}):
+        exported(log, tmp_path / f"{period.keys()}", **period)
+        done = run("log", tmp_path / f"{period.keys()}", key(log))
+        assert done.returncode == 0, done.stdout
+
+
+def put(name: str, text: str) -> Any:
+    return lambda copy: (copy / name).write_text(text)
+
+
+def fifo(name: str) -> Any:
+    return lambda copy: ((copy / name).unlink(), os.mkfifo(copy / name))
+
+
+HOSTILE = {
+    "a NUL in a name": lambda copy: told(copy, files={"a\0b": {}}),
+    "half a character in a name": lambda copy: told(copy, files={"\ud800": {}}),
+    "half a character in the format": lambda copy: told(copy, format="\ud800"),
+    "a number without end": put("tree.json", f'{{"first": {"9" * 5_000}}}'),
+    "infinity": put("tree.json", '{"first": 0, "end": 1, "tree_size": 1e999, "left": [], "right": []}'),
+    "nested without end": put("tree.json", "[" * 200_000),
+    "notes nested without end": put("checkpoints.jsonl", "[" * 200_000),
+    "a note of half a character": put("checkpoints.jsonl", '"\\ud800\\n1\\n\\n\\n"\n'),
+    "a note that is a number without end": put("checkpoints.jsonl", "9" * 5_000),
+    "a manifest that is a pipe": fifo("manifest.json"),
+    "entries that are a pipe": fifo("entries.csv"),
+    "entries that are a device": lambda copy: (
+        (copy / "entries.csv").unlink(),
+        (copy / "entries.csv").symlink_to("/dev/zero"),
+    ),
+    "no text": lambda copy: (copy / "keys.txt").write_bytes(b"\xff"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_an_export_that_was_made_to_do_harm_is_refused(
+    log: Log, whole: Path, tmp_path: Path, what: str
+) -> None:
+    shutil.copytree(whole, tmp_path / "copy")
+    HOSTILE[what](tmp_path / "copy")
+    done = run("log", tmp_path / "copy", key(log))
+    assert done.returncode in (1, 2)
+    assert "Traceback" not in done.stderr
+    assert "Everything holds" not in done.stdout
+    if done.returncode == 2:
+        assert done.stderr.startswith("verify_log.py: ")
+
+
+def test_a_parquet_file_that_is_none_is_refused(log: Log, tmp_path: Path) -> None:
+    exported(log, tmp_path / "export", form="parquet")
+    (tmp_path / "export" / "entries.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    done = run("log", tmp_path / "export", key(log), python=("-I",))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "entries.parquet is not of its form" in done.stderr
+
+
+def test_what_an_export_says_moves_and_hides_nothing_on_a_terminal(
+    log: Log, whole: Path, tmp_path: Path
+) -> None:
+    hiding = spoilt(whole, tmp_path, "entries.csv", lambda t: t.replace("\n5,", "\n5\x1b[2J\u202e,", 1))
+    done = run("log", hiding, key(log))
+    assert done.returncode == 1
+    assert r"the row in its place is of leaf 5\x1b[2J\u202e" in done.stdout
+    assert "\x1b" not in done.stdout
 
 
 # Proofs
@@ -229,6 +362,32 @@ def test_a_proof_that_an_entry_is_in_the_log_holds_and_none_of_another(
         done = run("proof", saved(tmp_path, other), key(log))
         assert done.returncode in (1, 2)
         assert "Traceback" not in done.stderr
+
+
+def test_a_proof_says_of_which_round_it_is(log: Log, tmp_path: Path) -> None:
+    round_id = UUID(int=7)
+    with copy_of(log) as copy:
+        with copy.connect() as conn:
+            write(conn, entry_at(datetime.now(UTC), round_id=round_id))
+        copy.seal()
+        with copy.connect() as conn:
+            newest = newest_checkpoint(conn)
+            assert newest is not None
+            proof = inclusion(conn, leaves_of(conn, round_id=round_id), newest)
+    done = run("proof", saved(tmp_path, proof), key(log))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"round_id {round_id}" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "[" * 200_000, '"\\ud800"', '{"entries": 1e999}'])
+def test_a_proof_that_was_made_to_do_harm_is_refused(log: Log, tmp_path: Path, text: str) -> None:
+    (tmp_path / "proof.json").write_text(text)
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "proof.json", tmp_path / "pipe"):
+        for what in ("proof", "consistency"):
+            done = run(what, path, key(log))
+            assert done.returncode == 2
+            assert "Traceback" not in done.stderr
 
 
 def test_a_proof_that_the_log_has_only_grown_holds_and_none_other(log: Log, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from casino_brag.game.hands import Category, Hand
 from casino_brag.game.paytable import Paytable
 from casino_brag.odds.returns import hands_by_category
 from casino_brag.odds.tails import poisson_p
-from casino_brag.watch.dealt import DEALS, POISSON_MAX, Dealt, category_chances, deal_keys, duplicates_p, fits
+from casino_brag.watch.dealt import DEALS, POISSON_MAX, Dealt, category_chances, duplicates_p, fits
 from casino_brag.watch.expectation import Rules
 
 BRAG = Paytable.load("paytables/three-card-brag.toml")
@@ -73,12 +73,6 @@ def test_a_card_dealt_more_often_is_dealt_more_often() -> None:
     cards = deals(np.random.default_rng(5), 400_000, Fault.ONE_CARD)
     share = (cards == 51).any(axis=1).mean()
     assert share == pytest.approx(1.05 * 6 / 52, abs=5 * 0.0005)
-
-
-def test_deals_have_one_number_each() -> None:
-    cards = deals(np.random.default_rng(6), 5_000)
-    assert len(set(deal_keys(cards).tolist())) == len({tuple(row) for row in cards.tolist()})
-    assert deal_keys(cards[:, ::-1])[0] != deal_keys(cards)[0]
 
 
 def test_duplicate_deals_are_expected_by_the_pair() -> None:

@@ -423,14 +423,25 @@ class TestFaults:
 
 
 @pytest.mark.parametrize(
-    ("function", "values"),
+    "function",
     [
-        ("program_events_record(%s)", []),
-        ("clock_look_keep('machine', 0, 1, now(), false, %s)", []),
-        ("large_amounts_keep((SELECT next_leaf FROM large_amounts_done), 1000000, '[]', %s)", []),
+        "program_failure_record(%s)",
+        "clock_look_keep('machine', 0, 1, now(), false, ARRAY[%s])",
+        "replay_record(%s)",
+        "audit_key_add('name+00000000+AA==', %s)",
+        "staff_add(gen_random_uuid(), 'somebody', '{auditor}', %s)",
+        "staff_called(%s)",
+        "staff_refused('192.0.2.1', %s)",
+        "rtp_check_add(gen_random_uuid(), current_date, false, '{}', %s)",
     ],
 )
-def test_no_other_entries_are_written_on_this_way(house: AppHouse, function: str, values: list[Any]) -> None:
+def test_no_other_entries_are_written_on_this_way(house: AppHouse, function: str) -> None:
     text = Entry(type=EntryType.ROUND_SETTLED, occurred_at=NOON, actor="system:tests").text()
     with house.connect(Role.APP) as application, pytest.raises(pg.CheckViolation, match="is none of"):
-        application.execute(f"SELECT {function}", [*values, [text]])
+        application.execute(f"SELECT {function}", [text])
+
+
+def test_nobody_goes_on_past_the_last_leaf(house: AppHouse) -> None:
+    beyond = "SELECT large_amounts_keep((SELECT next_leaf FROM large_amounts_done), 1000000000, '[]', '{}')"
+    with house.connect(Role.APP) as application:
+        assert application.execute(beyond).fetchone() == (False,)

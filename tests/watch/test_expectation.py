@@ -15,11 +15,11 @@ from casino_brag.game.cards import PACK
 from casino_brag.game.hands import Hand, all_hands
 from casino_brag.game.paytable import Paytable
 from casino_brag.game.settlement import Deal, Decision, Spot, Stakes, settle
-from casino_brag.odds.outcomes import DEALS, HANDS, Integers, hand_cards
+from casino_brag.odds.outcomes import DEALS, HANDS, Integers, hand_cards, hand_places
 from casino_brag.odds.payoffs import whole_stakes
 from casino_brag.odds.returns import main_game, pair_bonus_game
 from casino_brag.odds.strategies import ALWAYS_PLAY, MAX_EXPECTATION, Strategy
-from casino_brag.watch.expectation import SCALE, Bools, Exact, Rules, hand_places
+from casino_brag.watch.expectation import SCALE, Bools, Exact, Rounds, Rules
 from tests.paytables import paytables
 
 BRAG = Paytable.load("paytables/three-card-brag.toml")
@@ -45,17 +45,26 @@ def dealers_against(hand: Hand) -> list[Hand]:
     return [Hand(cards) for cards in combinations(left, 3)]
 
 
+def one_round(paytable: Paytable, hand: Hand, decision: Decision, stakes: Stakes) -> Rounds:
+    cards, plays = np.array([[card.index for card in hand]]), np.array([decision is Decision.PLAY])
+    antes, bonuses = np.array([stakes.ante_minor]), np.array([stakes.pair_bonus_minor])
+    return Rules.of(paytable).rounds(cards, plays, antes, bonuses)
+
+
+def possible(rounds: Rounds) -> set[int]:
+    """What the main game can pay."""
+    return set(rounds.payouts[rounds.ways > 0].tolist())
+
+
 def agrees(paytable: Paytable, stakes: Stakes, hand: Hand, decision: Decision) -> None:
     main, bonus = brute_force(paytable, stakes, hand, decision, dealers_against(hand))
-    found = Rules.of(paytable).main(hand, decision, stakes)
+    found = one_round(paytable, hand, decision, stakes)
     first = sum(paid * times for paid, times in main.items())
     second = sum(paid**2 * times for paid, times in main.items())
-    assert found.possible == set(main)
-    assert found.expected == first
-    assert found.variance == SCALE * second - first**2
-    (due,) = bonus
-    certain = Rules.of(paytable).pair_bonus(hand, decision, stakes)
-    assert (certain.expected, certain.variance, certain.possible) == (due * SCALE, 0, frozenset({due}))
+    assert possible(found) == set(main)
+    assert found.expected.tolist() == [first]
+    assert found.variance.tolist() == [SCALE * second - first**2]
+    assert found.bonus_due_minor.tolist() == list(bonus)
 
 
 @pytest.mark.parametrize("decision", Decision)
@@ -123,8 +132,8 @@ def test_the_ways_of_every_hand_are_all_the_deals() -> None:
 
 
 def test_a_folded_round_pays_nothing_for_certain() -> None:
-    found = Rules.of(BRAG).main(Hand.parse("3c 3d 3h"), Decision.FOLD, Stakes(100))
-    assert (found.expected, found.variance, found.possible) == (0, 0, frozenset({0}))
+    found = one_round(BRAG, Hand.parse("3c 3d 3h"), Decision.FOLD, Stakes(100))
+    assert (found.expected.tolist(), found.variance.tolist(), possible(found)) == ([0], [0], {0})
 
 
 def test_a_round_among_many_is_as_it_is_alone() -> None:
@@ -133,25 +142,25 @@ def test_a_round_among_many_is_as_it_is_alone() -> None:
     plays, antes = rng.random(len(hands)) < 0.6, rng.integers(1, 2000, len(hands)) * 5
     bonuses = rng.integers(0, 200, len(hands)) * 5
     cards = rng.permuted([[card.index for card in hand] for hand in hands], axis=1)
-    rules = Rules.of(BRAG)
-    rounds = rules.rounds(cards, plays, antes, bonuses)
+    rounds = Rules.of(BRAG).rounds(cards, plays, antes, bonuses)
     for row, hand in enumerate(hands):
         decision = Decision.PLAY if plays[row] else Decision.FOLD
         stakes = Stakes(int(antes[row]), int(bonuses[row]))
-        alone = rules.main(hand, decision, stakes)
-        assert (rounds.expected[row], rounds.variance[row]) == (alone.expected, alone.variance)
-        assert rounds.bonus_due_minor[row] * SCALE == rules.pair_bonus(hand, decision, stakes).expected
-        for paid in (*alone.possible, max(alone.possible) + 1):
+        alone = one_round(BRAG, hand, decision, stakes)
+        assert (rounds.expected[row], rounds.variance[row]) == (alone.expected[0], alone.variance[0])
+        assert rounds.bonus_due_minor[row] == alone.bonus_due_minor[0]
+        payouts = possible(alone)
+        for paid in (*payouts, max(payouts) + 1):
             is_possible = rounds.ways_to(np.full(len(hands), paid))[row] > 0
-            assert is_possible == (paid in alone.possible)
+            assert is_possible == (paid in payouts)
 
 
 def test_amounts_as_large_as_any_are_exact() -> None:
     ante = 2**49 // 5 * 5
-    found = Rules.of(BRAG).main(Hand.parse("Qc 6d 4h"), Decision.PLAY, Stakes(ante))
-    unit = Rules.of(BRAG).main(Hand.parse("Qc 6d 4h"), Decision.PLAY, Stakes(5))
-    assert found.expected * 5 == unit.expected * ante
-    assert found.variance * 25 == unit.variance * ante**2
+    found = one_round(BRAG, Hand.parse("Qc 6d 4h"), Decision.PLAY, Stakes(ante))
+    unit = one_round(BRAG, Hand.parse("Qc 6d 4h"), Decision.PLAY, Stakes(5))
+    assert found.expected[0] * 5 == unit.expected[0] * ante
+    assert found.variance[0] * 25 == unit.variance[0] * ante**2
 
 
 def test_hands_have_their_places_however_they_are_dealt() -> None:

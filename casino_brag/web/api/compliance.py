@@ -33,14 +33,13 @@ from casino_brag.web.api.compliance_schemas import (
 from casino_brag.web.api.lists import CSV, listed, page
 from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.rtp_schemas import RtpQuery, RtpStatusSchema
-from casino_brag.web.api.staff import PROBLEMS, for_roles, refuse_locked_out, staff_caller
+from casino_brag.web.api.staff import PROBLEMS, for_roles, staff_caller
 from casino_brag.web.api.tables import wants_csv
 from casino_brag.web.service import service
 
 blueprint = StrictBlueprint(
     "compliance", "compliance", url_prefix="/v1", description="What staff reads and verifies."
 )
-blueprint.before_request(refuse_locked_out)
 
 AUDITORS: Final = (Role.AUDITOR,)
 WATCHERS: Final = (Role.AUDITOR, Role.OPERATIONS)

@@ -11,7 +11,7 @@ from marshmallow import fields
 from casino_brag.catalogue.closures import ClosureState
 from casino_brag.watch.cases import CaseState
 from casino_brag.watch.evidence import Level
-from casino_brag.watch.figures import By
+from casino_brag.watch.figures import By, Verdict
 from casino_brag.web.api.fields import one_of, printable
 from casino_brag.web.api.report_schemas import ReturnSchema
 
@@ -35,7 +35,7 @@ class ComparisonSchema(ma.Schema):
     tolerance_95 = fields.String(required=True)
     tolerance_99 = fields.String(required=True)
     z = fields.String(required=True)
-    verdict = fields.String(required=True, metadata={"description": "At this one look."})
+    verdict = one_of(*Verdict, required=True, metadata={"description": "At this one look."})
 
 
 class ComparedSchema(ma.Schema):
@@ -55,7 +55,7 @@ class ComparedSchema(ma.Schema):
             "description": "With what the hands dealt and the decisions taken let expect: no skill in it."
         },
     )
-    verdict = fields.String(required=True)
+    verdict = one_of(*Verdict, required=True)
 
 
 class RtpFigureSchema(ComparedSchema):
@@ -164,6 +164,7 @@ class RtpStatusSchema(ma.Schema):
     behind_leaves = fields.Integer(
         required=True, metadata={"description": "Entries of the log that are not added up yet."}
     )
+    behind_since = fields.String(required=True, allow_none=True, metadata={"format": "date-time"})
     versions = fields.List(fields.Nested(RtpVersionSchema), required=True)
     cases = fields.List(
         fields.Nested(RtpCaseSchema), required=True, metadata={"description": "Those not closed."}

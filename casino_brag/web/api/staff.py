@@ -21,9 +21,11 @@ from casino_brag.catalogue.staff import (
     record_refusal,
 )
 from casino_brag.errors import Code, ServiceError
-from casino_brag.web.service import service
 
 _BEARER: Final = re.compile(r"(?i:bearer) +(.+)")
+
+PATH_LENGTH_MAX: Final = 200
+"""Of a longer path so much goes on record."""
 
 PROBLEMS: Final = (
     Code.UNAUTHENTICATED,
@@ -40,43 +42,39 @@ def for_roles(roles: Sequence[Role]) -> list[dict[str, list[str]]]:
     return [{"staff": [role.value]} for role in roles]
 
 
-def refuse_locked_out() -> None:
-    """Refuses a request from an address that wrong tokens came from, before anything else about it is judged."""
-    if "Authorization" not in request.headers:
-        return
-    with service().database.connection() as conn:
-        seconds = locked_out_seconds(conn, _address())
-    if seconds:
-        raise ServiceError(
-            Code.RATE_LIMITED,
-            f"{FAILURES_MAX} wrong tokens came from your address within a minute. Wait, and send a good one.",
-            retry_after_seconds=seconds,
-        )
-
-
 def staff_caller(
     conn: psycopg.Connection[Any], roles: Sequence[Role], body: Mapping[str, Any] | None = None
 ) -> Presented:
     """Who calls, a person with one of these roles; that is on record before anything is answered, with the body.
 
     Raises `ServiceError`: unauthenticated (no token, or one that is nobody's, has expired or was revoked; that is on
-    record too), forbidden.
+    record too), rate_limited (such a one from an address that others came from), forbidden.
     """
     token = _BEARER.fullmatch(request.headers.get("Authorization", ""))
     if token is None:
         raise ServiceError(Code.UNAUTHENTICATED, "Send a token of staff: Authorization: Bearer cbs_….")
     caller = presented(conn, token[1])
     if caller is None or caller.state != TokenState.LIVE:
+        _refuse_locked_out(conn)
         record_refusal(conn, _address(), caller, _call())
         raise ServiceError(
             Code.UNAUTHENTICATED,
             "The token is not good, or not any more. Ask for one: casino-brag staff token.",
         )
     granted = not set(roles).isdisjoint(caller.roles)
-    record_call(conn, caller, {**_call(), "body": body, "granted": granted})
+    record_call(conn, caller, {**_call(), "query": _query(), "body": body, "granted": granted})
     if not granted:
         raise ServiceError(Code.FORBIDDEN, f"This is for {' or '.join(roles)}. Ask somebody who is that.")
     return caller
+
+
+def _refuse_locked_out(conn: psycopg.Connection[Any]) -> None:
+    if seconds := locked_out_seconds(conn, _address()):
+        raise ServiceError(
+            Code.RATE_LIMITED,
+            f"{FAILURES_MAX} wrong tokens came from your address within a minute. Wait, or send a good one.",
+            retry_after_seconds=seconds,
+        )
 
 
 def _address() -> str:
@@ -84,10 +82,10 @@ def _address() -> str:
 
 
 def _call() -> dict[str, Any]:
+    # Whoever calls may have written anything, and it is kept for ever.
+    return {"method": request.method, "path": quote(request.path)[:PATH_LENGTH_MAX], "address": _address()}
+
+
+def _query() -> str:
     # A token stands in a header and never in the query, which says what was asked for.
-    return {
-        "method": request.method,
-        "path": request.path,
-        "query": quote(request.query_string, safe="%!$&'()*+,-./:;=?@_~"),
-        "address": _address(),
-    }
+    return quote(request.query_string, safe="%!$&'()*+,-./:;=?@_~")

@@ -13,20 +13,19 @@ from casino_brag.catalogue.staff import Role
 from casino_brag.errors import Code, ServiceError, SetUpError
 from casino_brag.reports import pages
 from casino_brag.reports.kinds import ReportName
-from casino_brag.reports.making import Wanted, make_report
+from casino_brag.reports.making import Wanted, WantedWrongly, make_report
 from casino_brag.rounds.reports import NO_ACTIVITY, Period
 from casino_brag.web.api.docs import PAGE_POLICY
 from casino_brag.web.api.fields import one_of, printable
 from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.report_schemas import Times, times_problem
-from casino_brag.web.api.staff import PROBLEMS, for_roles, refuse_locked_out, staff_caller
+from casino_brag.web.api.staff import PROBLEMS, for_roles, staff_caller
 from casino_brag.web.api.tables import wants_csv
 from casino_brag.web.service import service
 
 blueprint = StrictBlueprint(
     "staff reports", "staff_reports", url_prefix="/v1", description="Reports over the whole installation."
 )
-blueprint.before_request(refuse_locked_out)
 
 READERS: Final = (Role.AUDITOR, Role.OPERATIONS)
 
@@ -107,7 +106,7 @@ def get_report(query: dict[str, Any], name: str) -> Response:
         if problem := times_problem(query):
             raise ServiceError(Code.INVALID, "See errors for what is wrong with each field.", errors=problem)
         wanted = Wanted(
-            period=Period(query.get("period", Period.DAY)),
+            period=Period(query["period"]) if "period" in query else None,
             since=query.get("since"),
             until=query.get("until"),
             operator=query.get("operator"),
@@ -116,8 +115,9 @@ def get_report(query: dict[str, Any], name: str) -> Response:
         )
         try:
             made = make_report(conn, ReportName(name), wanted)
-        except SetUpError as unknown:
-            raise ServiceError(Code.INVALID, str(unknown), errors={"operator": [str(unknown)]}) from unknown
+        except SetUpError as refused:
+            field = refused.field if isinstance(refused, WantedWrongly) else "operator"
+            raise ServiceError(Code.INVALID, str(refused), errors={field: [str(refused)]}) from refused
     match form:
         case "json":
             return Response(made.json(), content_type="application/json")
