@@ -16,7 +16,7 @@ import requests
 from click.testing import CliRunner
 
 from casino_brag.audit import sealer
-from casino_brag.audit.notes import VerifierKey, opened
+from casino_brag.audit.notes import SigningKey, VerifierKey, opened
 from casino_brag.audit.sealer import LogBroken
 from casino_brag.cli.worker import worker
 from casino_brag.db.embedded import Role
@@ -125,6 +125,7 @@ def test_worker_once_says_what_is_wrong_with_the_log(
 
     monkeypatch.setattr(sealer, "seal", broken)
     monkeypatch.setenv("DATABASE_URL", app_house.server.url(Role.APP))
+    monkeypatch.setenv("CASINO_BRAG_LOG_KEYS", SigningKey.generate("tests/log").text())
     told = CliRunner().invoke(worker, ["--once", "--data-dir", str(tmp_path)])
     assert isinstance(told.exception, SetUpError)
     assert str(told.exception) == "The log is one, and the keys are those of another."

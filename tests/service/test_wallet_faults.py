@@ -154,8 +154,13 @@ def tale(scene: Scene, tales: Mapping[Scene, Callable[[], Tale]]) -> Tale:
 
 def test_the_struck_request_is_told_what_is_known(scene: Scene, tale: Tale) -> None:
     answer = tale.struck[scene.wager]
+    if scene.kind == "refuse":
+        told_first = next(code_of(each) for each in tale.decision if each.status_code != 503)
+        assert told_first == PLAY_REFUSED
+        assert {code_of(before) for before in tale.before_settling} <= {"wallet_unavailable"}
+        return
     if scene.wager != "payout":
-        assert code_of(answer) == (PLAY_REFUSED if scene.kind == "refuse" else "wallet_unavailable")
+        assert code_of(answer) == "wallet_unavailable"
         return
     assert {code_of(before) for before in tale.before_settling} <= (
         {"wallet_unavailable"} if scene.funding == "two_debits" else set()
