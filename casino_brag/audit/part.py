@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import psycopg
 
-from casino_brag.audit.checks import add_wrong, in_order, opened_checkpoint
+from casino_brag.audit.checks import add_wrong, in_order
 from casino_brag.audit.findings import Finding, Findings, Wrong
 from casino_brag.audit.notes import NoteError
 from casino_brag.audit.records import StoredCheckpoint, newest_checkpoint, stored_hashes, verifier_keys
 from casino_brag.audit.rows import rows
 from casino_brag.audit.tree import around, root_around
+from casino_brag.audit.tree_checks import opened_checkpoint
 from casino_brag.db.instant import one_instant
 from casino_brag.errors import Code, ServiceError
 

@@ -21,22 +21,19 @@ from uuid import UUID
 import psycopg
 
 from casino_brag.audit.checks import (
-    CheckpointsRead,
     Connection,
     EntriesRead,
     Facts,
     Sealed,
-    TreeRead,
     add_late,
     missing_entries,
-    read_checkpoints,
     read_entries,
-    read_tree,
 )
 from casino_brag.audit.findings import Findings, Verification, Wrong
 from casino_brag.audit.kept import Kept
 from casino_brag.audit.notes import NoteError, VerifierKey
 from casino_brag.audit.records import verifier_keys
+from casino_brag.audit.tree_checks import CheckpointsRead, TreeRead, read_checkpoints, read_tree
 from casino_brag.errors import SetUpError
 
 PIECE: Final = 20_000
@@ -193,12 +190,8 @@ def _read(conn: Connection, facts: Facts, piece: Piece) -> Any:
             return _READ[what](conn, facts, *part)
     except psycopg.OperationalError:
         raise
-    except (
-        psycopg.Error,
-        TypeError,
-        ValueError,
-        ArithmeticError,
-    ) as failure:  # tables are not as they were made
+    # Tables are not as they were made.
+    except (psycopg.Error, TypeError, ValueError, ArithmeticError) as failure:
         findings = Findings()
         findings.add(Wrong.UNREADABLE, f"the {what} cannot be read: {str(failure).strip()}")
         return findings
@@ -234,9 +227,8 @@ _here: list[Any] = []
 
 
 def _begin(url: str, snapshot: str, facts: Facts) -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # a terminal tells everybody, and one need say that it was told
+    # A terminal tells everybody, and one need say that it was told.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=[parent], daemon=True).start()
