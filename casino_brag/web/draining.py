@@ -51,6 +51,15 @@ class DrainingWorker(ThreadWorker):  # type: ignore[misc]
         with suppress(OSError):
             client.sendall(head.encode() + body)
 
+    def is_parent_alive(self) -> bool:
+        """Stops as told to when the master is gone.  The stock worker stays `alive`, and so does every connection.
+
+        The kernel sends a worker no SIGTERM whose master died before it had asked for one.
+        """
+        if not super().is_parent_alive():
+            self.alive = False
+        return self.alive
+
     def set_accept_enabled(self, enabled: bool) -> None:
         """Starts or stops taking connections; when the worker stops, for good."""
         super().set_accept_enabled(enabled)

@@ -28,20 +28,39 @@ def kill_workers(service: RunningService) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def kill_service(service: RunningService) -> None:
-    """The main process and its workers, all at once."""
+def kill_service(service: RunningService) -> list[int]:
+    """The main process and its workers, all at once.  Returns the workers, as do those below."""
+    workers = service.worker_pids()
     process, service.process = service.process, None
     assert process is not None
     os.killpg(process.pid, signal.SIGKILL)
     process.wait(timeout=10)
+    return workers
 
 
-def kill_main_process(service: RunningService) -> None:
+def kill_main_process(service: RunningService) -> list[int]:
     """The main process alone: the workers have to see it."""
+    workers = service.worker_pids()
     process, service.process = service.process, None
     assert process is not None
     process.kill()
     process.wait(timeout=10)
+    return workers
+
+
+def kill_main_process_at_a_birth(service: RunningService) -> list[int]:
+    """The main process, before a new worker has asked the kernel to be told of it."""
+    assert service.process is not None
+    elder, deadline = service.worker_pids(), time.monotonic() + 10
+    service.process.send_signal(signal.SIGTTIN)  # one worker more
+    while (workers := service.worker_pids()) == elder:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    (newborn,) = set(workers) - set(elder)
+    os.kill(newborn, signal.SIGSTOP)
+    kill_main_process(service)
+    os.kill(newborn, signal.SIGCONT)
+    return workers
 
 
 def ended(pids: list[int]) -> bool:
@@ -151,10 +170,8 @@ def test_nothing_is_lost_or_halved_by_kills_under_load(own_service: RunningServi
             kill_database(service)
             restart_database()
             load.go_on_for(0.3)
-        for kill in (kill_service, kill_main_process):
-            workers = service.worker_pids()
-            kill(service)
-            assert ended(workers)
+        for kill in (kill_service, kill_main_process, kill_main_process_at_a_birth):
+            assert ended(kill(service))
             service.launch()
             load.go_on_for(0.3)
         kill_database(service)
