@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,18 +13,13 @@ import click
 
 from casino_brag.cli.arguments import ACTOR, MOMENT, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
+from casino_brag.cli.runs import WORKERS_MAX, cores, run, state_option
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import SetUpError
-from casino_brag.replay.progress import Progress, StateFile, begin
+from casino_brag.replay.progress import Progress, begin
 from casino_brag.replay.replaying import beside, record, recordable, replayed
 from casino_brag.replay.report import Kind, Report
-
-NO_VERDICT: Final = 2
-"""The exit code when something stopped the replay; 1 is kept for records that differ."""
-
-INTERRUPTED: Final = 130
-
-WORKERS_MAX: Final = 256
+from casino_brag.statefile import StateFile
 
 _KINDS: Final = {
     Kind.SETTLED: "settled",
@@ -47,12 +41,7 @@ _KINDS: Final = {
 @click.option(
     "--workers", type=click.IntRange(1, WORKERS_MAX), show_default="one for each core", help="Processes."
 )
-@click.option(
-    "--state",
-    "state",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A file that keeps what was replayed; given again, the replay goes on from there.",
-)
+@state_option
 @click.option(
     "--record/--no-record",
     "to_record",
@@ -76,39 +65,25 @@ def replay(
     to the time in which it was opened.  The exit code is 0 when all of them agree, 1 when something differs, and 2
     when there is no verdict.
     """
-    keeper = StateFile(state) if state else None
-    try:
-        with database(data_dir) as addresses:
+    keeper = StateFile(state, Progress.from_document) if state else None
+    with run(state), database(data_dir) as addresses:
+        with migrated_connection(addresses) as conn:
+            writes = recordable(conn)
+        if to_record and not writes:
+            raise SetUpError("Nothing can be put on record here: replay with --no-record.")
+        progress = begin(addresses.app, opened_from, opened_before, keeper)
+        _replay(addresses.app, progress, keeper, workers or cores())
+        report = progress.report(beside(addresses.app, progress.plan))
+        click.echo(report.text() if as_json else "\n".join(_told(report)))
+        if writes and to_record is not False:
             with migrated_connection(addresses) as conn:
-                writes = recordable(conn)
-            if to_record and not writes:
-                raise SetUpError("Nothing can be put on record here: replay with --no-record.")
-            progress = begin(addresses.app, opened_from, opened_before, keeper)
-            _replay(
-                addresses.app, progress, keeper, workers or min(len(os.sched_getaffinity(0)), WORKERS_MAX)
-            )
-            report = progress.report(beside(addresses.app, progress.plan))
-            click.echo(report.text() if as_json else "\n".join(_told(report)))
-            if writes and to_record is not False:
-                with migrated_connection(addresses) as conn:
-                    record(conn, report, actor=ACTOR)
-    except SetUpError as stopped:
-        click.echo(f"casino-brag: {stopped}", err=True)
-        sys.exit(NO_VERDICT)
-    except KeyboardInterrupt:
-        on = (
-            f"the same command goes on from {state}"
-            if state
-            else "with --state FILE it could have been gone on"
-        )
-        click.echo(f"Interrupted: {on}.", err=True)
-        sys.exit(INTERRUPTED)
+                record(conn, report, actor=ACTOR)
     if not writes and to_record is None:
         click.echo("Nothing was put on record: the audit log cannot be written here.", err=True)
     sys.exit(1 if report.differing else 0)
 
 
-def _replay(url: str, progress: Progress, keeper: StateFile | None, workers: int) -> None:
+def _replay(url: str, progress: Progress, keeper: StateFile[Progress] | None, workers: int) -> None:
     """Replays what is left; what was replayed is kept chunk by chunk."""
     numbers = progress.remaining()
     if keeper:

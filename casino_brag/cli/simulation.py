@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 import sys
@@ -15,21 +14,16 @@ from typing import Final
 import click
 
 from casino_brag.cli.arguments import PAYTABLE, Parsed, json_option, whole
+from casino_brag.cli.runs import WORKERS_MAX, cores, run, state_option
 from casino_brag.errors import SetUpError
 from casino_brag.game.paytable import Paytable
 from casino_brag.odds.strategies import MAX_EXPECTATION, Strategy
 from casino_brag.simulation.ctr_drbg import SEED_BYTES
 from casino_brag.simulation.engines import dask, local
 from casino_brag.simulation.plan import ROUNDS_MAX, ROUNDS_MIN, Plan, StakePattern
-from casino_brag.simulation.state import Progress, StateFile, differences
+from casino_brag.simulation.state import Progress, differences
 from casino_brag.simulation.verdict import Cell, Conclusion, Figure, Fit, Verdict, judge
-
-NO_VERDICT: Final = 2
-"""The exit code when something stopped the run; 1 is kept for a simulation that disagrees."""
-
-INTERRUPTED: Final = 130
-
-WORKERS_MAX: Final = 256
+from casino_brag.statefile import StateFile
 
 CONFIDENCE_MIN: Final = 0.5
 CONFIDENCE_MAX: Final = 0.999999
@@ -112,12 +106,7 @@ def _engine(text: str) -> str | None:
     show_default="a fresh one",
     help="The seed of an earlier run.",
 )
-@click.option(
-    "--state",
-    "state",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A file that keeps what was played; given again, the run goes on from there.",
-)
+@state_option
 @click.option(
     "--confidence",
     type=Parsed("number", _confidence),
@@ -145,29 +134,18 @@ def simulate(
     """
     if address is not None and workers is not None:
         raise click.UsageError("--workers belongs to the local engine: a cluster has its own.")
-    keeper = StateFile(state) if state else None
-    try:
+    keeper = StateFile(state, Progress.from_document) if state else None
+    with run(state):
         progress = _begin(keeper, paytable, strategy, pattern, rounds, seed)
         click.echo(f"Seed {progress.plan.seed.hex()}", err=True)
-        _play(progress, keeper, address, workers or min(len(os.sched_getaffinity(0)), WORKERS_MAX))
-    except SetUpError as stopped:
-        click.echo(f"casino-brag: {stopped}", err=True)
-        sys.exit(NO_VERDICT)
-    except KeyboardInterrupt:
-        on = (
-            f"the same command goes on from {state}"
-            if state
-            else "with --state FILE it could have been gone on"
-        )
-        click.echo(f"Interrupted: {on}.", err=True)
-        sys.exit(INTERRUPTED)
+        _play(progress, keeper, address, workers or cores())
     verdict = judge(progress.plan, progress.tally, confidence)
     click.echo(json.dumps(verdict.document(), indent=1) if as_json else "\n".join(_report(verdict)))
     sys.exit(1 if verdict.conclusion is Conclusion.DISAGREES else 0)
 
 
 def _begin(
-    keeper: StateFile | None,
+    keeper: StateFile[Progress] | None,
     paytable: Paytable,
     strategy: Strategy,
     pattern: StakePattern | None,
@@ -187,7 +165,7 @@ def _begin(
     return saved or Progress(plan)
 
 
-def _play(progress: Progress, keeper: StateFile | None, address: str | None, workers: int) -> None:
+def _play(progress: Progress, keeper: StateFile[Progress] | None, address: str | None, workers: int) -> None:
     """Plays what is left; whatever ends it, what was played is kept."""
     plan, chunks = progress.plan, progress.remaining()
     if keeper:

@@ -1,15 +1,10 @@
-"""How far a replay has come, and the file from which it goes on after a stop."""
+"""How far a replay has come, and where it goes on after a stop."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
-from pathlib import Path
 from typing import Any, Final, Self
 from uuid import UUID
 
@@ -20,10 +15,9 @@ from casino_brag.errors import SetUpError
 from casino_brag.replay.reading import Chunk, Key, chunks_of, reading
 from casino_brag.replay.records import Difference
 from casino_brag.replay.report import NAMED_MAX, Report, Tally
+from casino_brag.statefile import StateFile
 
 FORMAT: Final = 1
-FILE_BYTES_MAX: Final = 64 * 1024 * 1024
-"""The largest state that is read; a thousand million rounds take about 10 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,52 +115,9 @@ class Progress:
         return progress
 
 
-@dataclass(frozen=True, slots=True)
-class StateFile:
-    """The file that keeps the progress of one replay, as JSON with a digest against damage."""
-
-    path: Path
-
-    def load(self) -> Progress | None:
-        """The progress in the file, None when there is no file; `SetUpError` when it cannot be used."""
-        try:
-            if not self.path.exists():
-                return None
-            if not self.path.is_file() or self.path.stat().st_size > FILE_BYTES_MAX:
-                raise ValueError("it is no ordinary file, or too large")
-            content = json.loads(self.path.read_text(encoding="utf-8"))
-            if not isinstance(content, dict) or content.pop("sha256", None) != _digest(content):
-                raise ValueError("its content and its digest do not belong together")
-            return Progress.from_document(content)
-        except OSError as failure:
-            raise SetUpError(f"{self.path} cannot be read: {failure.strerror}.") from failure
-        except (ValueError, RecursionError) as unusable:
-            raise SetUpError(
-                f"{self.path} cannot be gone on from: {unusable}. Name another --state to begin anew."
-            ) from unusable
-
-    def save(self, progress: Progress) -> None:
-        """Replaces the file in one step; `SetUpError` when it cannot be written."""
-        content = progress.document()
-        content["sha256"] = _digest(content)
-        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            with aside.open("w", encoding="utf-8") as file:
-                json.dump(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(self.path)
-        except OSError as failure:
-            with suppress(OSError):
-                aside.unlink()
-            raise SetUpError(f"{self.path} cannot be written: {failure.strerror}.") from failure
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def begin(url: str, since: datetime | None, until: datetime | None, keeper: StateFile | None) -> Progress:
+def begin(
+    url: str, since: datetime | None, until: datetime | None, keeper: StateFile[Progress] | None
+) -> Progress:
     """Where to begin: from nothing, or from what the state file has of this very replay.
 
     Without a time the state's own holds; without a state, `until` is now.  `SetUpError` for a state of another period

@@ -13,7 +13,9 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+import orjson
 import psycopg
+from psycopg.types.json import set_json_loads
 
 from casino_brag.errors import SetUpError
 from casino_brag.ids import least_id_at
@@ -91,6 +93,7 @@ def read_chunk(conn: psycopg.Connection[Any], chunk: Chunk) -> Iterator[list[Row
         "end_id": chunk.end.round_id,
     }
     with conn.transaction(), conn.cursor(binary=True) as cursor:
+        set_json_loads(_json, cursor)
         # Each round is looked up by its keys: what one statement needs is a small part of any table.
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("SET LOCAL enable_hashjoin = off")
@@ -104,13 +107,22 @@ def read_chunk(conn: psycopg.Connection[Any], chunk: Chunk) -> Iterator[list[Row
         bounds["end_entry"] = least_id_at(ended + CLOCKS_APART + timedelta(milliseconds=1))
         cursor.execute(_ROUNDS, bounds, prepare=False)
         while batch := cursor.fetchmany(BATCH_ROUNDS):
-            yield list(map(Row._make, batch))
+            yield list(map(Row.of, batch))
 
 
 def read_rules(conn: psycopg.Connection[Any]) -> dict[UUID, Rules]:
     """All paytable versions as they are stored."""
     found = conn.execute("SELECT version_id, game, version, digest, document FROM paytable_version")
     return {version_id: Rules.of(*row) for version_id, *row in found}
+
+
+def read_rules_of(conn: psycopg.Connection[Any], version_id: UUID) -> Rules:
+    """One paytable version that a round is of, as it is stored."""
+    found = conn.execute(
+        "SELECT game, version, digest, document FROM paytable_version WHERE version_id = %s", [version_id]
+    ).fetchone()
+    assert found is not None, "a round's version is held by a foreign key"
+    return Rules.of(*found)
 
 
 def strays(conn: psycopg.Connection[Any], since: datetime, until: datetime) -> Iterator[Difference]:
@@ -121,6 +133,14 @@ def strays(conn: psycopg.Connection[Any], since: datetime, until: datetime) -> I
     period = {"since": since, "until": until, "apart": CLOCKS_APART}
     for what, round_id, recorded, derived in conn.execute(_STRAYS, period):
         yield Difference.of(round_id, what, recorded, derived)
+
+
+def _json(text: str | bytes) -> Any:
+    """A value, or its text where that is none that anybody wrote: a number beyond all doubles, 1,025 levels."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text if isinstance(text, str) else text.decode()
 
 
 _WITHIN: Final = (
@@ -135,18 +155,20 @@ _SPAN: Final = f"""
 """  # noqa: S608 - constants
 
 _ROUNDS: Final = f"""
-    SELECT r.round_id, r.state, r.mode, r.currency, r.game, r.paytable_version_id, r.rng_digest, r.opened_at,
-        r.ante_minor, r.pair_bonus_minor, r.payout_max_minor, r.player_cards, r.decision, r.play_minor, r.dealer_cards,
-        r.result, r.settlement, r.total_staked_minor, r.total_payout_minor, r.settled_at, r.client_seeds, r.client_seed,
-        c.number, c.previous, c.value, c.rules_digest, c.rng_digest, c.seed, b.value,
+    SELECT r.round_id, r.state, r.mode, r.currency, r.paytable_version_id, r.rng_digest, r.ante_minor,
+        r.pair_bonus_minor, r.decision, r.client_seeds, r.client_seed, c.number, c.rng_digest, c.seed, b.value,
+        v.policy, told.opened_entries, told.settled_entries, told.voided_entries,
+        r.game, r.payout_max_minor, r.opened_at, r.settled_at, v.voided_at, r.player_cards, r.dealer_cards, r.result,
+        r.play_minor, r.total_staked_minor, r.total_payout_minor, r.settlement,
+        c.rules_digest, c.value, c.previous,
         (c.player_id, c.game, c.mode, c.paytable_version_id) = (r.player_id, r.game, r.mode, r.paytable_version_id),
-        v.policy, v.refund_minor, v.compensation_minor, v.voided_at,
+        CASE WHEN c.round_id IS NOT NULL THEN c.seed IS NOT NULL END,
+        v.refund_minor, v.compensation_minor,
         CASE WHEN (a.player_id, l.operator_id, l.currency, l.mode)
                 IS DISTINCT FROM (r.player_id, r.operator_id, r.currency, r.mode)
             THEN concat_ws(' ', 'player', a.player_id, 'operator', l.operator_id, l.currency, l.mode) END,
-        moved.transfers, told.of_others, told.opened_entries, told.opened_payloads, told.settled_entries,
-        told.settled_payloads, told.voided_entries, told.voided_payloads, asked.of_others, asked.debited_minor,
-        asked.credits
+        told.of_others, asked.of_others, moved.transfers,
+        told.opened_payloads, told.settled_payloads, told.voided_payloads, asked.debited_minor, asked.credits
     FROM round AS r
     LEFT JOIN commitment AS c ON c.round_id = r.round_id
     LEFT JOIN commitment AS b ON (b.player_id, b.game, b.mode, b.number) = (c.player_id, c.game, c.mode, c.number - 1)
@@ -164,15 +186,14 @@ _ROUNDS: Final = f"""
             CASE WHEN t.made_at IS DISTINCT FROM CASE
                     WHEN t.kind IN ('ante', 'pair_bonus') THEN r.opened_at
                     WHEN t.kind IN ('refund', 'compensation') THEN v.voided_at ELSE r.settled_at END
-                THEN concat('at ', t.made_at) END)) AS transfers
+                THEN concat('at ', t.made_at) END) ORDER BY t.kind) AS transfers
         FROM transfer AS t WHERE t.cause_id = r.round_id
     ) AS moved
     CROSS JOIN LATERAL (
         SELECT array_agg(concat_ws(' ', e.type, 'player', e.player_id, 'operator', e.operator_id, 'session',
-                e.session_id)) FILTER (WHERE e.type IN ('round.opened', 'round.settled', 'round.voided') AND (
-                    (e.player_id, e.operator_id) IS DISTINCT FROM (r.player_id, r.operator_id)
+                e.session_id)) FILTER (WHERE (e.player_id, e.operator_id) IS DISTINCT FROM (r.player_id, r.operator_id)
                     -- (It may be decided by another session than it was opened by.)
-                    OR e.type <> 'round.settled' AND e.session_id IS DISTINCT FROM r.session_id)) AS of_others,
+                    OR e.type <> 'round.settled' AND e.session_id IS DISTINCT FROM r.session_id) AS of_others,
             array_agg(e.occurred_at) FILTER (WHERE e.type = 'round.opened') AS opened_entries,
             array_agg(e.payload) FILTER (WHERE e.type = 'round.opened') AS opened_payloads,
             array_agg(e.occurred_at) FILTER (WHERE e.type = 'round.settled') AS settled_entries,
@@ -181,6 +202,7 @@ _ROUNDS: Final = f"""
             array_agg(e.payload) FILTER (WHERE e.type = 'round.voided') AS voided_payloads
         FROM audit_entry AS e
         WHERE e.round_id = r.round_id AND e.entry_id >= %(first_entry)s::uuid AND e.entry_id < %(end_entry)s::uuid
+            AND e.type IN ('round.opened', 'round.settled', 'round.voided')
     ) AS told
     CROSS JOIN LATERAL (
         SELECT array_agg(concat_ws(' ', w.purpose, 'player', w.player_id, 'operator', w.operator_id, 'account',

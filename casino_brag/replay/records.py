@@ -61,63 +61,112 @@ class Rules:
 NO_RULES: Final = Rules("", 0, "", "no such version", None)
 
 
-class Row(NamedTuple):
-    """A round and what is recorded of it elsewhere, as one statement of `casino_brag.replay.reading` reads it.
+class Kept(NamedTuple):
+    """What is kept of a round and follows from the rest of it: once as recorded, once as derived, to be compared.
 
-    `value_before` is of the commitment numbered one less; `of_this_round` whether the commitment is of the round's
-    player, game, mode and version.  `account_of_others` tells whose the round's account is, where it is not of the
-    round's player, operator, currency and mode; `entries_of_others` which entries name another player, operator or
-    session; `requests_of_others` which requests to a wallet name another player, operator or account.  `transfers` are
-    such as ``"ante 100 player to escrow"``, with their time where it is not the step's; entries are by type, in no
-    order; `credits` is what an operator's wallet was asked to pay, by purpose.
+    `of_this_round` says whether the commitment is of the round's player, game, mode and version.  `account_of_others`
+    tells whose the round's account is, where it is not of the round's player, operator, currency and mode;
+    `entries_of_others` which entries name another player, operator or session; `requests_of_others` which requests to
+    a wallet name another player, operator or account.  `transfers` are such as ``"ante 100 player to escrow"``, with
+    their time where it is not the step's; payloads are those of the entries of a type, in no order; `credits` is what
+    an operator's wallet was asked to pay, by purpose.
+    """
+
+    game: str
+    payout_max_minor: int
+    opened_at: Any
+    settled_at: Any
+    voided_at: Any
+    player_cards: list[str]
+    dealer_cards: list[str] | None
+    result: str | None
+    play_minor: int | None
+    total_staked_minor: int | None
+    total_payout_minor: int | None
+    settlement: Any
+    rules_digest: str | None
+    value: bytes | None
+    previous: bytes | None
+    of_this_round: bool | None
+    seed_is_revealed: bool | None
+    refund_minor: int | None
+    compensation_minor: int | None
+    account_of_others: str | None
+    entries_of_others: list[str] | None
+    requests_of_others: list[str] | None
+    transfers: list[str] | None
+    opened_payloads: list[Any] | None
+    settled_payloads: list[Any] | None
+    voided_payloads: list[Any] | None
+    debited_minor: int | None
+    credits: dict[str, int] | None
+
+    def document(self) -> dict[str, Any]:
+        """The same as a document, in which differences have their names."""
+        commitment = None
+        if self.rules_digest is not None:
+            commitment = {
+                "value": as_hex(self.value),
+                "previous": as_hex(self.previous),
+                "rules_digest": self.rules_digest,
+                "of_this_round": self.of_this_round,
+                "seed_is_revealed": self.seed_is_revealed,
+            }
+        void = None
+        if self.refund_minor is not None:
+            void = {"refund_minor": self.refund_minor, "compensation_minor": self.compensation_minor}
+        return {
+            "round": dict(zip(self._fields[:COLUMNS], self[:COLUMNS], strict=True)),
+            "commitment": commitment,
+            "settlement": self.settlement,
+            "void": void,
+            "account_of_others": self.account_of_others,
+            "entries_of_others": sorted(self.entries_of_others or ()),
+            "requests_of_others": sorted(self.requests_of_others or ()),
+            "transfers": dict(moved.split(" ", 1) for moved in self.transfers or ()),
+            "opened_entry": only(self.opened_payloads),
+            "settled_entry": only(self.settled_payloads),
+            "voided_entry": only(self.voided_payloads),
+            "debited_minor": self.debited_minor,
+            "credits": self.credits or {},
+        }
+
+
+COLUMNS: Final = Kept._fields.index("settlement")
+"""The first so many of what is kept are columns of the round itself."""
+
+
+class Row(NamedTuple):
+    """A round as one statement of `casino_brag.replay.reading` reads it: what the rest is derived from, and the rest.
+
+    `value_before` is of the commitment numbered one less; entries are the times of those of a type, in no order.
     """
 
     round_id: UUID
     state: str
     mode: str
     currency: str
-    game: str
     version_id: UUID
     rng_digest_at_deal: str
-    opened_at: datetime
     ante_minor: int
     pair_bonus_minor: int
-    payout_max_minor: int
-    player_cards: list[str]
     decision: str | None
-    play_minor: int | None
-    dealer_cards: list[str] | None
-    result: str | None
-    settlement: Any
-    total_staked_minor: int | None
-    total_payout_minor: int | None
-    settled_at: datetime | None
     client_seeds: bool | None
     client_seed: str | None
     number: int | None
-    previous: bytes | None
-    value: bytes | None
-    rules_digest: str | None
     rng_digest: str | None
     seed: bytes | None
     value_before: bytes | None
-    of_this_round: bool | None
     policy: str | None
-    refund_minor: int | None
-    compensation_minor: int | None
-    voided_at: datetime | None
-    account_of_others: str | None
-    transfers: list[str] | None
-    entries_of_others: list[str] | None
     opened_entries: list[datetime] | None
-    opened_payloads: list[Any] | None
     settled_entries: list[datetime] | None
-    settled_payloads: list[Any] | None
     voided_entries: list[datetime] | None
-    voided_payloads: list[Any] | None
-    requests_of_others: list[str] | None
-    debited_minor: int | None
-    credits: dict[str, int] | None
+    kept: Kept
+
+    @classmethod
+    def of(cls, columns: tuple[Any, ...]) -> Self:
+        """A row as it was read, column by column."""
+        return cls._make((*columns[:GIVEN], Kept._make(columns[GIVEN:])))
 
     @property
     def opened_minor(self) -> int:
@@ -132,38 +181,12 @@ class Row(NamedTuple):
     @property
     def seed_lost(self) -> bool:
         """Whether its void, before a decision, says that the seed could not be revealed."""
-        told = only(self.voided_payloads)
+        told = only(self.kept.voided_payloads)
         return self.decision is None and isinstance(told, dict) and told.get("seed_lost") is True
 
-    def document(self, names: Mapping[str, Any]) -> dict[str, Any]:
-        """What is kept of the round; of its own row the columns of these names."""
-        commitment = None
-        if self.number is not None:
-            commitment = {
-                "value": as_hex(self.value),
-                "previous": as_hex(self.previous),
-                "rules_digest": self.rules_digest,
-                "of_this_round": self.of_this_round,
-                "seed_is_revealed": self.seed is not None,
-            }
-        void = None
-        if self.voided_at is not None:
-            void = {"refund_minor": self.refund_minor, "compensation_minor": self.compensation_minor}
-        return {
-            "round": {name: getattr(self, name) for name in names},
-            "commitment": commitment,
-            "settlement": self.settlement,
-            "void": void,
-            "account_of_others": self.account_of_others,
-            "entries_of_others": sorted(self.entries_of_others or ()),
-            "requests_of_others": sorted(self.requests_of_others or ()),
-            "transfers": dict(moved.split(" ", 1) for moved in self.transfers or ()),
-            "opened_entry": only(self.opened_payloads),
-            "settled_entry": only(self.settled_payloads),
-            "voided_entry": only(self.voided_payloads),
-            "debited_minor": self.debited_minor,
-            "credits": self.credits or {},
-        }
+
+GIVEN: Final = Row._fields.index("kept")
+"""The first so many columns of a row are what the rest is derived from."""
 
 
 def only(found: Sequence[Any] | None) -> Any:

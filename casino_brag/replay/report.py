@@ -70,13 +70,16 @@ class Tally:
 
     def count(self, rows: Sequence[Row], found: Iterable[Difference]) -> None:
         """Counts further rounds, and what differs in them."""
+        self.rounds.update(kind for row in rows for kind in _kinds(row))
         for row in rows:
-            self.rounds.update(_kinds(row))
-            money = self.money.setdefault((row.mode, row.currency), Money())
-            money.staked_minor += row.opened_minor + (row.play_minor or 0)
-            money.paid_minor += row.total_payout_minor or 0
-            money.refunded_minor += row.refund_minor or 0
-            money.compensated_minor += row.compensation_minor or 0
+            key = (row.mode, row.currency)
+            if key not in self.money:
+                self.money[key] = Money()
+            money = self.money[key]
+            money.staked_minor += row.opened_minor + (row.kept.play_minor or 0)
+            money.paid_minor += row.kept.total_payout_minor or 0
+            money.refunded_minor += row.kept.refund_minor or 0
+            money.compensated_minor += row.kept.compensation_minor or 0
         for difference in found:
             self.counted[difference.what] += 1
             if len(self.named) < NAMED_MAX:

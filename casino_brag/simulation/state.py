@@ -1,30 +1,16 @@
-"""How far a run has come, and the file from which it goes on after an interruption."""
+"""How far a run has come, as it is kept to go on after an interruption."""
 
 from __future__ import annotations
 
-import json
-import os
-import time
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
-import rfc8785
 from numpy.typing import NDArray
 
 from casino_brag.errors import SetUpError
 from casino_brag.simulation.plan import Plan
 from casino_brag.simulation.tally import Tally
-
-SAVE_SECONDS: Final = 5.0
-"""The most work that is lost when a run is killed."""
-
-FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-"""The largest file that is read; one of a thousand stakes has about 1 MiB."""
 
 
 class Progress:
@@ -80,56 +66,6 @@ class Progress:
         }
 
 
-@dataclass(slots=True)
-class StateFile:
-    """The file that keeps the progress of one run, as JSON with a digest against damage."""
-
-    path: Path
-    _saved_at: float = float("-inf")
-
-    def load(self) -> Progress | None:
-        """The progress in the file, None when there is no file; `SetUpError` when it cannot be used."""
-        try:
-            if not self.path.exists():
-                return None
-            if not self.path.is_file():
-                raise ValueError("it is no ordinary file")
-            if self.path.stat().st_size > FILE_BYTES_MAX:
-                raise ValueError("it is too large")
-            content = json.loads(self.path.read_text(encoding="utf-8"))
-            if not isinstance(content, dict) or content.pop("sha256", None) != _digest(content):
-                raise ValueError("its content and its digest do not belong together")
-            return Progress.from_document(content)
-        except OSError as failure:
-            raise SetUpError(f"{self.path} cannot be read: {failure.strerror}.") from failure
-        except (ValueError, RecursionError) as unusable:
-            raise SetUpError(
-                f"{self.path} cannot be gone on from: {unusable}. Name another --state to begin anew."
-            ) from unusable
-
-    def save_if_due(self, progress: Progress) -> None:
-        """Saves when the last time is more than some seconds ago."""
-        if time.monotonic() - self._saved_at > SAVE_SECONDS:
-            self.save(progress)
-
-    def save(self, progress: Progress) -> None:
-        """Replaces the file in one step; `SetUpError` when it cannot be written."""
-        content = progress.document()
-        content["sha256"] = _digest(content)
-        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            with aside.open("w", encoding="utf-8") as file:
-                json.dump(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(self.path)
-        except OSError as failure:
-            with suppress(OSError):
-                aside.unlink()
-            raise SetUpError(f"{self.path} cannot be written: {failure.strerror}.") from failure
-        self._saved_at = time.monotonic()
-
-
 def differences(one: Plan, other: Plan) -> list[str]:
     """In which parts two plans differ, by the keys of their documents.
 
@@ -157,7 +93,3 @@ def _check_rounds(plan: Plan, done: list[tuple[int, int]], tally: Tally) -> None
             f"{counted.sum()} rounds were counted over {len(counted)} stakes where "
             f"{expected.sum()} are played over {slots}"
         )
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return sha256(rfc8785.dumps(dict(content))).hexdigest()

@@ -20,15 +20,17 @@ from click.testing import CliRunner, Result
 from psycopg import errors as pg
 
 from casino_brag.audit import Entry, EntryType
-from casino_brag.cli.replay import NO_VERDICT, replay
+from casino_brag.cli.replay import replay
+from casino_brag.cli.runs import NO_VERDICT
 from casino_brag.db.clock import clock
 from casino_brag.db.embedded import Role
 from casino_brag.errors import SetUpError
-from casino_brag.replay import progress, reading
+from casino_brag.replay import reading
 from casino_brag.replay.progress import Plan, Progress
 from casino_brag.replay.reading import Chunk, Key
 from casino_brag.replay.replaying import record, replayed
 from casino_brag.replay.report import Report, Tally
+from casino_brag.statefile import content_digest
 from tests.inprocess import AppHouse, app_house_in
 
 DAY = timedelta(days=1)
@@ -38,13 +40,14 @@ SLOWLY = """
 import time
 from casino_brag.audit import Entry, EntryType
 from casino_brag.cli.replay import replay
-from casino_brag.replay import progress, reading
+from casino_brag.replay import reading
+from casino_brag.statefile import StateFile
 reading.CHUNK_ROUNDS = 2
-save = progress.StateFile.save
+save = StateFile.save
 def slowly(keeper, progress):
     save(keeper, progress)
     time.sleep(0.2)
-progress.StateFile.save = slowly
+StateFile.save = slowly
 if __name__ == "__main__":
     replay()
 """
@@ -131,7 +134,10 @@ def test_a_round_belongs_to_the_time_in_which_it_was_opened(house: AppHouse) -> 
     with reading.reading(house.server.url(Role.APP)) as conn:
         chunks = reading.chunks_of(conn, rows[3][0], rows[6][0])
         read = [
-            row.opened_at for chunk in chunks for batch in reading.read_chunk(conn, chunk) for row in batch
+            row.kept.opened_at
+            for chunk in chunks
+            for batch in reading.read_chunk(conn, chunk)
+            for row in batch
         ]
     assert read == [row[0] for row in rows[3:6]]
 
@@ -215,7 +221,7 @@ def test_a_state_of_another_replay_is_refused(house: AppHouse, tmp_path: Path) -
     content = json.loads(state.read_text())
     del content["sha256"]
     content["database"] = "1/another"
-    state.write_text(json.dumps(content | {"sha256": progress._digest(content)}))
+    state.write_text(json.dumps(content | {"sha256": content_digest(content)}))
     assert "belongs to another database" in command(house, *said).stderr
     state.write_text(json.dumps(content | {"sha256": "0"}))
     assert "do not belong together" in command(house, *said).stderr

@@ -577,6 +577,17 @@ CHANGES: dict[str, tuple[str, str, set[str]]] = {
         "'round.settled' AND round_id = %s",
         {"settled_entry.client_seed", "settled_entry.more"},
     ),
+    "an entry's discards, to what no reader of JSON can hold": (
+        "won",
+        "UPDATE audit_entry SET payload = jsonb_set(payload, '{discards}', repeat('9', 5000)::jsonb) WHERE "
+        "type = 'round.settled' AND round_id = %s",
+        {"settled_entry"},
+    ),
+    "a settlement that is too deep to be read": (
+        "won",
+        "UPDATE round SET settlement = (repeat('[', 2000) || repeat(']', 2000))::jsonb WHERE round_id = %s",
+        {"settlement"},
+    ),
     "an entry, gone": (
         "won",
         "DELETE FROM audit_entry WHERE type = 'round.settled' AND round_id = %s",
@@ -735,7 +746,7 @@ def test_a_paytable_that_was_altered_is_found_in_all_its_rounds(
         " WHERE game = 'three-card-brag'"
     )
     rows, found = replayed(powerful)
-    altered = {str(row.round_id) for row in rows if row.game == "three-card-brag"}
+    altered = {str(row.round_id) for row in rows if row.kept.game == "three-card-brag"}
     assert named(found) == {(round_id, "paytable.digest") for round_id in altered}
 
 

@@ -12,17 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from casino_brag import statefile
 from casino_brag.errors import SetUpError
 from casino_brag.game.paytable import Paytable
 from casino_brag.odds.strategies import MAX_EXPECTATION, MAX_RTP
-from casino_brag.simulation import state
 from casino_brag.simulation.engines import local
 from casino_brag.simulation.plan import CHUNK_ROUNDS, Plan, StakePattern
-from casino_brag.simulation.state import Progress, StateFile, differences
+from casino_brag.simulation.state import Progress, differences
 from casino_brag.simulation.tally import Tally
+from casino_brag.statefile import StateFile, content_digest
 
 BRAG = Paytable.load("paytables/three-card-brag.toml")
 PLAN = Plan(BRAG, MAX_EXPECTATION, StakePattern.parse("100+100,200x2"), 4 * CHUNK_ROUNDS + 100_000, bytes(48))
+
+
+def kept_in(path: Path) -> StateFile[Progress]:
+    return StateFile(path, Progress.from_document)
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +46,15 @@ def begun(tallies: dict[int, Tally]) -> Progress:
 
 
 @pytest.fixture
-def kept(tmp_path: Path, begun: Progress) -> StateFile:
-    file = StateFile(tmp_path / "run.json")
+def kept(tmp_path: Path, begun: Progress) -> StateFile[Progress]:
+    file = kept_in(tmp_path / "run.json")
     file.save(begun)
     return file
 
 
-def test_a_run_gone_on_with_is_one_never_interrupted(kept: StateFile, tallies: dict[int, Tally]) -> None:
+def test_a_run_gone_on_with_is_one_never_interrupted(
+    kept: StateFile[Progress], tallies: dict[int, Tally]
+) -> None:
     resumed = kept.load()
     assert resumed is not None
     assert resumed.plan == PLAN
@@ -59,7 +66,7 @@ def test_a_run_gone_on_with_is_one_never_interrupted(kept: StateFile, tallies: d
 
 
 def test_no_file_is_a_run_not_begun(tmp_path: Path) -> None:
-    assert StateFile(tmp_path / "none.json").load() is None
+    assert kept_in(tmp_path / "none.json").load() is None
 
 
 def test_a_run_that_is_done_stays_done(tmp_path: Path, tallies: dict[int, Tally]) -> None:
@@ -67,7 +74,7 @@ def test_a_run_that_is_done_stays_done(tmp_path: Path, tallies: dict[int, Tally]
     for chunk, tally in tallies.items():
         progress.add(chunk, tally)
     assert progress.document()["done"] == [[0, 4]]
-    file = StateFile(tmp_path / "run.json")
+    file = kept_in(tmp_path / "run.json")
     file.save(progress)
     loaded = file.load()
     assert loaded is not None
@@ -101,7 +108,7 @@ def test_stretches_of_chunks_say_which_are_done(done: set[int]) -> None:
 
 
 def test_the_file_is_replaced_in_one_step(
-    kept: StateFile, monkeypatch: pytest.MonkeyPatch, begun: Progress
+    kept: StateFile[Progress], monkeypatch: pytest.MonkeyPatch, begun: Progress
 ) -> None:
     before, inode = kept.path.read_bytes(), kept.path.stat().st_ino
     kept.save(begun)
@@ -121,12 +128,12 @@ def test_saving_is_not_done_more_often_than_every_few_seconds(
     tmp_path: Path, begun: Progress, tallies: dict[int, Tally], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr(state.time, "monotonic", lambda: now)
-    file = StateFile(tmp_path / "run.json")
+    monkeypatch.setattr("casino_brag.statefile.time.monotonic", lambda: now)
+    file = kept_in(tmp_path / "run.json")
     file.save_if_due(begun)
     first = file.path.read_bytes()
     begun.add(2, tallies[2])
-    now += state.SAVE_SECONDS
+    now += statefile.SAVE_SECONDS
     file.save_if_due(begun)
     assert file.path.read_bytes() == first
     now += 0.001
@@ -156,7 +163,7 @@ def drop_the_digest(content: dict[str, Any]) -> None:
     ids=lambda f: f.__name__,
 )
 def test_a_file_that_was_changed_is_refused(
-    kept: StateFile, tamper: Callable[[dict[str, Any]], None]
+    kept: StateFile[Progress], tamper: Callable[[dict[str, Any]], None]
 ) -> None:
     content = json.loads(kept.path.read_text())
     tamper(content)
@@ -173,18 +180,18 @@ def test_a_file_that_was_changed_is_refused(
         (b"[" * 100_000, "cannot be gone on from"),
         (b"[]", "its content and its digest"),
         (b'{"sha256": 7}', "its content and its digest"),
-        (b" " * (state.FILE_BYTES_MAX + 1), "it is too large"),
+        (b" " * (statefile.FILE_BYTES_MAX + 1), "it is too large"),
     ],
     ids=["empty", "no text", "deep", "a list", "no state", "large"],
 )
-def test_a_damaged_file_is_refused(kept: StateFile, content: bytes, told: str) -> None:
+def test_a_damaged_file_is_refused(kept: StateFile[Progress], content: bytes, told: str) -> None:
     kept.path.write_bytes(content)
     with pytest.raises(SetUpError, match=told) as refused:
         kept.load()
     assert "Name another --state" in str(refused.value)
 
 
-def test_a_torn_file_is_refused(kept: StateFile) -> None:
+def test_a_torn_file_is_refused(kept: StateFile[Progress]) -> None:
     content = kept.path.read_bytes()
     kept.path.write_bytes(content[: len(content) // 2])
     with pytest.raises(SetUpError, match="cannot be gone on from"):
@@ -192,7 +199,7 @@ def test_a_torn_file_is_refused(kept: StateFile) -> None:
 
 
 def sealed(content: dict[str, Any]) -> str:
-    content["sha256"] = state._digest({key: value for key, value in content.items() if key != "sha256"})
+    content["sha256"] = content_digest({key: value for key, value in content.items() if key != "sha256"})
     return json.dumps(content)
 
 
@@ -211,7 +218,7 @@ def sealed(content: dict[str, Any]) -> str:
     ids=str,
 )
 def test_what_the_digest_does_not_show_is_checked_as_well(
-    kept: StateFile, change: dict[str, Any], told: str
+    kept: StateFile[Progress], change: dict[str, Any], told: str
 ) -> None:
     kept.path.write_text(sealed(json.loads(kept.path.read_text()) | change))
     with pytest.raises(SetUpError, match=told):
@@ -220,9 +227,9 @@ def test_what_the_digest_does_not_show_is_checked_as_well(
 
 def test_a_place_that_cannot_be_written_is_told_of(tmp_path: Path, begun: Progress) -> None:
     with pytest.raises(SetUpError, match="cannot be written: No such file or directory"):
-        StateFile(tmp_path / "nowhere" / "run.json").save(begun)
+        kept_in(tmp_path / "nowhere" / "run.json").save(begun)
     with pytest.raises(SetUpError, match="cannot be gone on from: it is no ordinary file"):
-        StateFile(tmp_path).load()
+        kept_in(tmp_path).load()
 
 
 def test_plans_differ_by_the_names_of_their_parts() -> None:
