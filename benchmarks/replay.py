@@ -35,12 +35,13 @@ from casino_brag.db.records import as_jsonb
 from casino_brag.game.paytable import Paytable
 from casino_brag.game.settlement import Decision, Stakes
 from casino_brag.replay import reading as of_replay
+from casino_brag.replay.dealing import deal_index, deals
 from casino_brag.replay.progress import Plan
-from casino_brag.replay.reading import read_chunk, reading
+from casino_brag.replay.reading import BATCH_ROUNDS, read_chunk, reading
 from casino_brag.replay.replaying import replayed
 from casino_brag.replay.report import Kind
 from casino_brag.replay.settling import settle_all
-from casino_brag.rng import commitment_value, seeds
+from casino_brag.rng import commitment_value
 from casino_brag.rounds import deciding, opening
 from casino_brag.rounds.commitments import offer
 from casino_brag.rounds.house import House
@@ -206,9 +207,12 @@ def _deals() -> float:
     """Deals and commitments derived from seeds, a second of processor time."""
     seed, round_id, rules = secrets.token_bytes(48), uuid4(), "ab" * 32
     start = time.process_time()
-    for _ in range(DEALS_TIMED):
-        commitment_value(round_id, rules, 2, bytes(32), seed)
-        _ = seeds.deal(seed, round_id, rules, None).cards
+    for _ in range(DEALS_TIMED // BATCH_ROUNDS):
+        indexes = []
+        for _ in range(BATCH_ROUNDS):
+            commitment_value(round_id, rules, 2, bytes(32), seed)
+            indexes.append(deal_index(seed, round_id, rules, None)[0])
+        deals(np.array(indexes))
     return DEALS_TIMED / (time.process_time() - start)
 
 

@@ -15,7 +15,7 @@ import psycopg
 from casino_brag.audit.findings import Findings, Wrong
 from casino_brag.audit.kept import Kept
 from casino_brag.audit.notes import VerifierKey
-from casino_brag.audit.rows import Row, agrees, microseconds, problems, rows, uuid_text
+from casino_brag.audit.rows import Row, agrees, problems, rows, uuid_text
 from casino_brag.audit.tree import leaf_hash
 from casino_brag.ids import least_id_at
 
@@ -59,7 +59,7 @@ class Sealed:
     def has_passed(self, row: Row) -> bool:
         """Whether an entry without a leaf cannot be one that waits for the sealer."""
         xid = int.from_bytes(row.written_xid or b"", "big")
-        is_old = microseconds(row.occurred_at) < self.attended_at - UNATTENDED_MICROSECONDS
+        is_old = (row.occurred_at or 0) < self.attended_at - UNATTENDED_MICROSECONDS
         return xid in self or xid >= self.future or is_old
 
 
@@ -117,33 +117,38 @@ class EntriesRead:
             self.stretches.setdefault(number, Stretch()).merge(stretch)
 
 
+# It is said of the leaves too: else those of all earlier entries would be read each time.
+_BETWEEN: Final = """
+    AND l.entry_id >= %(first)s AND (%(end)s::uuid IS NULL OR l.entry_id < %(end)s)
+    WHERE e.entry_id >= %(first)s AND (%(end)s::uuid IS NULL OR e.entry_id < %(end)s) ORDER BY e.entry_id
+"""
+
+
 def read_entries(conn: Connection, facts: Facts, first: UUID, end: UUID | None) -> EntriesRead:
     """Checks every entry with an identifier from `first` to before `end`: bytes, hash, columns, and its leaf."""
     read = EntriesRead()
-    low, high, stretch, last = 0, 0, Stretch(), b""
-    where = "e.entry_id >= %s AND (%s::uuid IS NULL OR e.entry_id < %s) ORDER BY e.entry_id"
-    for row in rows(conn, where, first, end, end):
-        read.entries += 1
+    low, high, stretch, last, waiting = 0, 0, Stretch(), b"", 0
+    for read.entries, row in enumerate(rows(conn, _BETWEEN, first=first, end=end), start=1):
+        entry_id, leaf_index, claimed = row.entry_id, row.leaf_index, row.occurred_at or 0
         if not in_order(row):
             add_wrong(read.findings, row, facts.sealed)
-        if row.entry_id == last:
+        if entry_id == last:
             read.twice = True
             read.findings.add(Wrong.ENTRY_TWICE, "it is there twice", **_named(row))
-        last = row.entry_id
-        if row.leaf_index is None:
+        last = entry_id
+        if leaf_index is None:
+            waiting += 1
             low, high, number = 0, 0, len(facts.sizes) + 1
             stretch = read.stretches.setdefault(number, Stretch())
-        else:
-            read.sealed += 1
-            if not low <= row.leaf_index < high:
-                number = bisect_right(facts.sizes, row.leaf_index)
-                low = facts.sizes[number - 1] if number else 0
-                high = facts.sizes[number] if number < len(facts.sizes) else 1 << 63
-                stretch = read.stretches.setdefault(number, Stretch())
-        claimed = microseconds(row.occurred_at)
+        elif not low <= leaf_index < high:
+            number = bisect_right(facts.sizes, leaf_index)
+            low = facts.sizes[number - 1] if number else 0
+            high = facts.sizes[number] if number < len(facts.sizes) else 1 << 63
+            stretch = read.stretches.setdefault(number, Stretch())
         if claimed < stretch.earliest:
-            stretch.earliest, stretch.leaf_index, stretch.entry_id = claimed, row.leaf_index, row.entry_id
+            stretch.earliest, stretch.leaf_index, stretch.entry_id = claimed, leaf_index, entry_id
         stretch.latest = max(stretch.latest, claimed)
+    read.sealed = read.entries - waiting
     return read
 
 

@@ -18,6 +18,7 @@ from casino_brag.db.clock import rfc3339
 class Filter:
     """Which entries: those of `since` until before `until`.  A None does not matter."""
 
+    entry_id: UUID | None = None
     type: str | None = None
     actor: str | None = None
     operator_id: UUID | None = None
@@ -31,7 +32,8 @@ class Filter:
 _ENTRIES: Final = """
     WITH page AS MATERIALIZED (
         SELECT * FROM audit_entry AS e
-        WHERE (%(type)s::text IS NULL OR e.type = %(type)s)
+        WHERE (%(entry_id)s::uuid IS NULL OR e.entry_id = %(entry_id)s)
+          AND (%(type)s::text IS NULL OR e.type = %(type)s)
           AND (%(actor)s::text IS NULL OR e.actor = %(actor)s)
           AND (%(operator_id)s::uuid IS NULL OR e.operator_id = %(operator_id)s)
           AND (%(player_id)s::uuid IS NULL OR e.player_id = %(player_id)s)

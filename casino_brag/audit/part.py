@@ -91,7 +91,7 @@ def _must_be_alone(conn: psycopg.Connection[Any]) -> None:
 
 def _verify_entries(conn: psycopg.Connection[Any], first: int, end: int, findings: Findings) -> None:
     found = set()
-    for row in rows(conn, "l.leaf_index >= %s AND l.leaf_index < %s", first, end):
+    for row in rows(conn, "WHERE l.leaf_index >= %(first)s AND l.leaf_index < %(end)s", first=first, end=end):
         assert row.leaf_index is not None
         if row.leaf_index in found:
             findings.add(Wrong.ENTRY_TWICE, "its entry is there twice", leaf_index=row.leaf_index)

@@ -83,7 +83,6 @@ class _Tree:
             self.read.findings.add(Wrong.LEAF_MISSING, detail, leaf_index=growth.size)
             return False
         growth.append(leaf)
-        self.read.leaves += 1
         if growth.nodes:
             self._compare_nodes()
         if self._mark is not None and self._mark.size <= growth.size:
@@ -92,6 +91,7 @@ class _Tree:
 
     def end(self) -> None:
         """Names what is said of a larger tree than there is."""
+        self.read.leaves = self._growth.size
         for mark in chain([] if self._mark is None else [self._mark], self._marks):
             if self._gap and mark.size <= self._leaves:
                 continue  # there are so many leaves, but not all of them can be reached

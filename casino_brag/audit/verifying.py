@@ -209,8 +209,9 @@ class _Run:
             for piece in pieces:
                 yield _read(conn, facts, piece)
             return
-        # A fresh interpreter for each: a fork would share this one's connection.
-        context = multiprocessing.get_context("spawn")
+        # They are forked, by a process of their own: a fork of this one would share its connection.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__])
         begin = (self._url, self._snapshot, facts)
         with ProcessPoolExecutor(self._workers, context, _begin, begin) as executor:
             try:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from psycopg.rows import dict_row
 from casino_brag.audit import Entry, EntryType
 from casino_brag.audit.notes import SigningKey
 from casino_brag.audit.sealer import seal
+from casino_brag.catalogue.activations import activate, retire, unschedule
+from casino_brag.catalogue.drafts import create_draft, reject_draft, save_draft
 from casino_brag.catalogue.operators import (
     InterruptionPolicy,
     rotate_key,
@@ -29,19 +32,27 @@ from casino_brag.catalogue.operators import (
     set_interruption,
 )
 from casino_brag.catalogue.paytables import Shelf, publish_directory
-from casino_brag.catalogue.staff import Role as StaffRole
-from casino_brag.catalogue.staff import Said, issue_token, revoke, set_roles
+from casino_brag.catalogue.simulations import ROUNDS_MIN, cancel_simulation, queue_simulation
 from casino_brag.catalogue.webhooks import LIFE, deliver, remove_endpoint, rotate_secret, set_endpoint
+from casino_brag.cli.simulating import play_queue
 from casino_brag.config import shipped
 from casino_brag.db.clock import clock
 from casino_brag.db.embedded import Role
+from casino_brag.errors import ServiceError
 from casino_brag.game.settlement import settle
 from casino_brag.replay.progress import Plan, Progress
 from casino_brag.replay.replaying import beside, record, replayed
 from casino_brag.rng import State, generator
 from casino_brag.rounds import integrity, settling, upkeep
 from casino_brag.rounds.paying import attend
+from casino_brag.rounds.proposed import void_proposed
 from casino_brag.rounds.seals import renew_commitments
+from casino_brag.staff.access import give_code, give_password, prove, sign_out, signed_in
+from casino_brag.staff.credentials import change_password, renew_recovery_codes
+from casino_brag.staff.invitations import invited, join, offer_to, unlock
+from casino_brag.staff.people import Role as StaffRole
+from casino_brag.staff.people import Said, issue_token, presented, revoke, set_roles
+from casino_brag.staff.proposals import Kind, decide, make_link, propose
 from casino_brag.watch import clocks, large
 from casino_brag.watch.alerts import Suspension
 from casino_brag.watch.cases import CaseState, cases, change_case
@@ -49,6 +60,10 @@ from casino_brag.watch.checking import check
 from casino_brag.watch.events import record_failure
 from casino_brag.watch.large import LargeAmounts, Limit
 from tests.books import broken_laws
+from tests.catalogue import persons
+from tests.catalogue.persons import GAME
+from tests.colleagues import PASSWORD, colleague
+from tests.colleagues import code_of as totp
 from tests.inprocess import AppHouse, app_house_in, deal_next
 from tests.model_wallet import ModelWallets, nothing, unanswered, wallet_in
 from tests.running import Operator, Player, code_of
@@ -67,6 +82,9 @@ APPEND_ONLY = {
     "transfer": "amount_minor",
     "answer": "body",
     "paytable_version": "document",
+    "paytable_par_sheet": "document",
+    "paytable_text": "text",
+    "paytable_retirement": "reason",
 }
 """Tables, and a column of each."""
 
@@ -126,9 +144,12 @@ class Witness:
         ended = f"/v1/operator/sessions/{answer['session_id']}"
         assert self.operator.send("DELETE", ended).status_code == 204
         self._staff()
+        self._signing_in()
+        self._paytables()
         self._log_keys()
         self._live_play()
         self._replays()
+        self._simulations()
 
     def _wallets_closures_and_webhooks(self) -> None:
         """Whatever befalls money at an operator's wallet, voids, games that are closed, and who is told of it."""
@@ -173,6 +194,54 @@ class Witness:
             assert revoke(conn, issue_token(conn, self.auditor.name, "second", said).token_id, said)
             assert revoke(conn, self.auditor.name, said)
 
+    def _paytables(self) -> None:
+        """Two versions are drafted, saved and submitted; one is approved, put in force and taken back for good."""
+        with self.house.connect() as conn:
+            editor, approver, operations = (
+                persons.person(conn, role)
+                for role in (StaffRole.EDITOR, StaffRole.APPROVER, StaffRole.OPERATIONS)
+            )
+            refused = persons.submitted(conn, editor)
+            save_draft(conn, editor, GAME, create_draft(conn, editor, GAME).number, "unfinished", revision=1)
+            reject_draft(conn, approver, GAME, refused.number, reason="A test.")
+            version = persons.approved(conn, editor, approver)
+            activate(conn, operations, GAME, version, reason="A test.", at=clock(conn) + timedelta(days=1))
+            unschedule(conn, operations, GAME, reason="A test.")
+            activate(conn, operations, GAME, version, reason="A test.")
+            activate(conn, operations, GAME, 1, reason="A test.")
+            retire(conn, operations, GAME, version, reason="A test.")
+
+    def _signing_in(self) -> None:
+        """Somebody joins, mistypes, is locked out and let in; changes what can be changed; two decide together."""
+        connect, sealer, said = (
+            self.house.service.database.connection,
+            self.house.sealer,
+            Said(actor="system:tests"),
+        )
+        who = colleague(self.house, StaffRole.OPERATIONS)
+        other = colleague(self.house, StaffRole.APPROVER)
+        with self.house.connect() as conn:
+            for address in ("::1", "::2", "::3"):
+                with pytest.raises(ServiceError):
+                    give_password(connect, who.name, "wrong", address)
+            assert unlock(conn, who.name, said)
+            secret = give_code(
+                conn, sealer, give_password(connect, who.name, PASSWORD, "::4"), who.code(), "::4"
+            )
+            signed = signed_in(conn, secret)
+            assert signed is not None
+            prove(conn, sealer, signed, who.code(), "::4")
+            change_password(connect, signed, PASSWORD, "another one of mine", "::4")
+            renew_recovery_codes(conn, signed)
+            sign_out(conn, signed)
+            made = propose(conn, who.person, Kind.STAFF_RESET, who.name, {}, "A test.")
+            decide(conn, other.person, made, True, "", partial(void_proposed, self.house.service.house))
+            token = make_link(conn, who.person, made).token
+            invitation = invited(conn, token)
+            assert invitation is not None
+            offer = offer_to(sealer, invitation)
+            join(connect, sealer, token, PASSWORD, offer.sealed, totp(offer.secret), "::4")
+
     def _large_amounts_and_faults(self) -> None:
         """A round that wins much, a fault of a job, and a clock that is set and so differs from this machine's."""
         house, connect = self.house, self.house.service.database.connection
@@ -197,6 +266,19 @@ class Witness:
                 for number, tally in replayed(url, progress.plan, progress.remaining(), workers=1):
                     progress.add(number, tally)
                 record(conn, progress.report(beside(url, progress.plan)), actor="system:tests")
+
+    def _simulations(self) -> None:
+        """One is cancelled, and one is played."""
+        caller = self.house.staff("editor")
+        with self.house.connect() as conn:
+            called = presented(conn, caller.token)
+            assert called is not None
+            cancelled, _ = (
+                queue_simulation(conn, called.person, "three-card-brag", rounds=ROUNDS_MIN) for _ in range(2)
+            )
+            cancel_simulation(conn, called.person, cancelled.simulation_id)
+        with self.house.connect(Role.APP) as conn:
+            play_queue(conn)
 
     def _log_keys(self) -> None:
         """A key signs the log for the first time."""
