@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.browser import browser  # noqa: F401 - a fixture
-from tests.inprocess import app_house  # noqa: F401 - a fixture
+from tests.chromium import browser  # noqa: F401 - a fixture
+from tests.inprocess import app_house, conn  # noqa: F401 - fixtures
 from tests.running import RunningService
 
 
 def pytest_configure() -> None:
-    """Undo what a shell does to a suite in the background: its commands would ignore Ctrl-C, which tests send them."""
+    """Sees to it that commands, which tests start by the hundred, behave as they do elsewhere."""
+    # A shell lets what it runs in the background ignore Ctrl-C, and tests send it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Each would compile the whole program again, since Python was told not to keep what it compiles.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="session")

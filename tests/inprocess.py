@@ -29,6 +29,7 @@ from casino_brag.rounds.house import House
 from casino_brag.sealing import Sealer
 from casino_brag.web.app import create_app
 from casino_brag.web.service import EXTENSION, Service
+from tests.postgres import quick_programs
 from tests.running import Operator, Player, forget, new_staff
 
 
@@ -99,7 +100,7 @@ def app_house_in(directory: Path) -> Iterator[AppHouse]:
     """A house of its own below a directory; everything it started has ended when the block is left."""
     data_dir = directory / "data"
     try:
-        with EmbeddedServer.attach(data_dir) as server, _served(server) as house:
+        with EmbeddedServer.attach(data_dir, bindir=quick_programs()) as server, _served(server) as house:
             yield house
     finally:
         forget(data_dir)
@@ -132,6 +133,13 @@ def app_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppHouse]:
     """One house for all tests that leave it as they found it."""
     with app_house_in(tmp_path_factory.mktemp("house")) as house:
         yield house
+
+
+@pytest.fixture
+def conn(app_house: AppHouse) -> Iterator[psycopg.Connection[Any]]:
+    """A connection to the shared house's database, as the application has it."""
+    with app_house.connect(Role.APP) as conn:
+        yield conn
 
 
 def openapi_document() -> dict[str, Any]:

@@ -24,12 +24,15 @@ import requests
 from click.testing import CliRunner
 
 from casino_brag.catalogue.signing import signature
-from casino_brag.catalogue.staff import Role as StaffRole
-from casino_brag.catalogue.staff import Said, add_staff, issue_token
 from casino_brag.cli import commands
+from casino_brag.cli.installation import seal_keys
 from casino_brag.db.embedded import EmbeddedServer, Role
 from casino_brag.errors import MEANINGS, Code
+from casino_brag.sealing import Sealer
+from casino_brag.staff.people import Role as StaffRole
+from casino_brag.staff.people import Said, add_staff, issue_token
 from tests.books import broken_laws
+from tests.postgres import quick_programs
 
 START_SECONDS = 60
 CALL_SECONDS = 30
@@ -221,7 +224,7 @@ class RunningService:
         running = cls(directory / "data", workers=workers, paytables=paytables, environment=environment or {})
         # Holding on to the database keeps its data readable when the service is killed, and stops it at the end.
         try:
-            with EmbeddedServer.attach(running.data_dir, bindir=bindir) as server:
+            with EmbeddedServer.attach(running.data_dir, bindir=quick_programs(bindir)) as server:
                 running.server = server
                 try:
                     running.launch()
@@ -306,6 +309,11 @@ class RunningService:
         """A new person of staff with these roles, who calls with a token as a player does."""
         with self.connect() as conn:
             return new_staff(conn, self.base, *roles)
+
+    @property
+    def sealer(self) -> Sealer:
+        """Seals with the keys of the installation."""
+        return Sealer(seal_keys(self.data_dir))
 
     @contextmanager
     def connect(self, role: Role = Role.OWNER) -> Iterator[psycopg.Connection[Any]]:

@@ -3,49 +3,57 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from errno import EDQUOT, ENOSPC
+from importlib import import_module
 from io import TextIOWrapper
+from typing import Final
 
 import click
 
-from casino_brag.cli.audit import audit
-from casino_brag.cli.database import db, migrate
-from casino_brag.cli.games import games
-from casino_brag.cli.integrity import integrity, seals
-from casino_brag.cli.log_keys import rotate_key
-from casino_brag.cli.odds import claims, diff, outcomes, par_sheet, rank
-from casino_brag.cli.operators import operator
-from casino_brag.cli.paytables import paytables
-from casino_brag.cli.reconcile import reconcile_command
-from casino_brag.cli.replay import replay
-from casino_brag.cli.reports import report
-from casino_brag.cli.rng import rng
-from casino_brag.cli.rounds import rounds
-from casino_brag.cli.rtp import rtp
-from casino_brag.cli.sandbox import sandbox_wallet
-from casino_brag.cli.serve import serve
-from casino_brag.cli.simulation import simulate
-from casino_brag.cli.staff import staff
-from casino_brag.cli.wallet import wallet
-from casino_brag.cli.worker import worker
 from casino_brag.errors import SetUpError
 
+_MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "audit": ("audit",),
+    "database": ("db", "migrate"),
+    "games": ("games",),
+    "integrity": ("integrity", "seals"),
+    "odds": ("claims", "diff", "outcomes", "par-sheet", "rank"),
+    "operators": ("operator",),
+    "paytables": ("paytables",),
+    "reports": ("report",),
+    "rng": ("rng",),
+    "rounds": ("rounds",),
+    "rtp": ("rtp",),
+    "sandbox": ("sandbox-wallet",),
+    "serve": ("serve",),
+    "simulation": ("simulate",),
+    "staff": ("staff",),
+    "wallet": ("wallet",),
+    "worker": ("worker",),
+}
+"""The commands of each module, whose names there have ``_`` for ``-``."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """Imports a command when it is asked for, since few need the libraries that all need together."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(name for names in _MODULES.values() for name in names)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for module, names in _MODULES.items():
+            if cmd_name in names:
+                found = import_module(f"casino_brag.cli.{module}")
+                command: click.Command = getattr(found, cmd_name.replace("-", "_"))
+                return command
+        return None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="casino-brag")
 def commands() -> None:
     """House-banked 3 Card Brag as a service."""
-
-
-wallet.add_command(reconcile_command)
-audit.add_command(replay)
-audit.add_command(rotate_key)
-for command in (
-    *(serve, worker, migrate, paytables, operator, staff, games, rounds, wallet, sandbox_wallet, seals, db),
-    *(par_sheet, outcomes, rank, claims, diff, simulate),
-    *(audit, rtp, report, rng, integrity),
-):
-    commands.add_command(command)
 
 
 def main() -> None:

@@ -24,6 +24,8 @@ from casino_brag.audit.records import checkpoint_of, newest_checkpoint, verifier
 from casino_brag.audit.verifying import verify_log
 from casino_brag.cli.arguments import MOMENT, Parsed, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
+from casino_brag.cli.log_keys import rotate_key
+from casino_brag.cli.replay import replay
 from casino_brag.config import read_sealing_settings
 from casino_brag.db.instant import one_instant
 from casino_brag.errors import SetUpError
@@ -35,6 +37,10 @@ REPLICA_SECONDS: Final = 10
 @click.group()
 def audit() -> None:
     """The audit log: verify it, prove what is in it, take it elsewhere."""
+
+
+audit.add_command(replay)
+audit.add_command(rotate_key)
 
 
 @audit.command()

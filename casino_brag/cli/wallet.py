@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 from casino_brag.cli.arguments import Parsed, json_option
+from casino_brag.cli.reconcile import reconcile_command
 from casino_brag.conformance.bench import Key, Subject
 from casino_brag.conformance.kit import FUNDS_MIN_MINOR, NAMES, CouldNotRun
 from casino_brag.conformance.kit import run as run_checks
@@ -54,6 +55,9 @@ def _key(variable: str) -> Parsed[Key]:
 @click.group()
 def wallet() -> None:
     """Operators' own wallets, as this service calls them."""
+
+
+wallet.add_command(reconcile_command)
 
 
 @wallet.command(

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from embedded_scenes import VERSIONS, Person, Scene, people, permissions, processes_in, with_scripts
+from embedded_scenes import VERSIONS, Person, Scene, people, permissions, processes_in
 
 from casino_brag.db import binaries
 from casino_brag.db.embedded import EmbeddedServer, Role
+from tests.postgres import quick_programs
 
 
 @pytest.fixture(params=people(), ids=lambda person: person.name)
@@ -31,26 +32,11 @@ def major(request: pytest.FixtureRequest) -> int:
     return chosen
 
 
-@pytest.fixture(scope="session")
-def quick_programs() -> Iterator[dict[int, Path]]:
-    """Programs of each version that make a small cluster and leave writing it out to the kernel."""
-    home = Path(tempfile.mkdtemp(prefix="cb-"))
-    home.chmod(0o755)
-    for major, programs in VERSIONS.items():
-        (home / str(major)).mkdir()
-        initdb = programs.bindir / "initdb"
-        script = (
-            f'{initdb} --no-sync --wal-segsize=1 "$@" && echo fsync=off >> "${{1#--pgdata=}}/postgresql.conf"'
-        )
-        with_scripts(programs.bindir, home / str(major), initdb=script)
-    yield {major: home / str(major) for major in VERSIONS}
-    shutil.rmtree(home)
-
-
 @pytest.fixture
-def scene(
-    person: Person, major: int, quick_programs: dict[int, Path], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Scene]:
+def scene(person: Person, major: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    programs = quick_programs(
+        VERSIONS[major].bindir
+    )  # made before there is another place for temporary files
     home = Path(tempfile.mkdtemp(prefix="cb-"))
     home.chmod(0o755)
     monkeypatch.setattr(binaries, "SHARED_DIR", home / "shared")
@@ -59,7 +45,7 @@ def scene(
     (home / "tmp").chmod(0o1777)
     if person.account is not None:
         os.chown(home, person.account.uid, person.account.gid)
-    scene = Scene(person, quick_programs[major], major, home)
+    scene = Scene(person, programs, major, home)
     before = permissions(home, home / "tmp", VERSIONS[major].bindir, Path("/var/lib"))
     try:
         yield scene
@@ -75,7 +61,9 @@ def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedServer]:
     home = Path(tempfile.mkdtemp(prefix="cb-"))
     home.chmod(0o755)
     try:
-        with EmbeddedServer.attach(home / "data", bindir=VERSIONS[request.param].bindir) as server:
+        with EmbeddedServer.attach(
+            home / "data", bindir=quick_programs(VERSIONS[request.param].bindir)
+        ) as server:
             yield server
     finally:
         shutil.rmtree(home)

@@ -131,17 +131,6 @@ def versions_found() -> dict[int, Binaries]:
     return {newest.major: newest} | found
 
 
-def with_scripts(bindir: Path, directory: Path, **scripts: str) -> Path:
-    """Fill ``directory`` with the programs of ``bindir``, some of them replaced by shell scripts."""
-    for program in bindir.iterdir():
-        if program.name not in scripts:
-            (directory / program.name).symlink_to(program)
-    for name, script in scripts.items():
-        (directory / name).write_text(f"#!/bin/sh\n{script}\n")
-        (directory / name).chmod(0o755)
-    return directory
-
-
 VERSIONS = versions_found()
 Snapshot = dict[Path, tuple[int, int, int]]
 

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from embedded_scenes import VERSIONS, Meet, Scene, people, processes_in, with_scripts
+from embedded_scenes import VERSIONS, Meet, Scene, people, processes_in
 
 from casino_brag.db import binaries
 from casino_brag.db.embedded import EmbeddedServer, Role
 from casino_brag.errors import SetUpError
+from tests.postgres import with_scripts
 
 one_person = pytest.mark.parametrize("person", people()[:1], indirect=True, ids=lambda person: person.name)
 """For what is the same whoever runs the server."""

@@ -67,9 +67,17 @@ def wheel_names(wheel: Path) -> set[str]:
 def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """``casino-brag`` in an environment that holds the wheel, what it needs, and no way to the checkout."""
     folder = tmp_path_factory.mktemp("environment")
-    python = folder / "bin" / "python"
-    run(sys.executable, "-m", "venv", folder, cwd=folder)
-    pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet")
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        folder,
+        "--disable-pip-version-check",
+        "--no-input",
+        "install",
+    )
     run(*pip, "--require-hashes", "-r", ROOT / "requirements" / "serve.lock", cwd=folder)
     run(*pip, "--no-deps", "--no-index", wheel, cwd=folder)
     return folder / "bin" / "casino-brag"
@@ -83,6 +91,14 @@ def test_what_the_server_reads_at_run_time_is_in_the_wheel(
 ) -> None:
     needed = {f"casino_brag/{kind}/{path.name}" for path in (ROOT / kind).glob(f"*.{suffix}")}
     assert needed
+    assert needed <= wheel_names
+
+
+@pytest.mark.parametrize("folder", ["templates", "static"])
+def test_what_pages_are_made_of_is_in_the_wheel(wheel_names: set[str], folder: str) -> None:
+    web = ROOT / "casino_brag" / "web" / folder
+    needed = {str(path.relative_to(ROOT)) for path in web.rglob("*") if path.is_file()}
+    assert {Path(name).suffix for name in needed} >= {".j2" if folder == "templates" else ".css"}
     assert needed <= wheel_names
 
 

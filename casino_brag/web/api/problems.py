@@ -143,18 +143,13 @@ class StrictBlueprint(Blueprint):  # type: ignore[misc]
 
     def problems(self, *codes: Code) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Documents the problems an operation can answer, a response for each status."""
-        by_status: dict[int, list[Code]] = {}
+        listed: dict[int, list[Code]] = {}
         for code in (Code.RATE_LIMITED, *codes, Code.INTERNAL_ERROR):
-            by_status.setdefault(MEANINGS[code].status, []).append(code)
-
-        def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
-            for status, listed in by_status.items():
-                view = self.alt_response(
-                    status,
-                    schema=ProblemSchema,
-                    content_type=MEDIA_TYPE,
-                    description=", ".join(f"`{code.value}`" for code in listed),
-                )(view)
-            return view
-
-        return decorate
+            listed.setdefault(MEANINGS[code].status, []).append(code)
+        content = {MEDIA_TYPE: {"schema": ProblemSchema}}
+        responses = {
+            status: {"description": ", ".join(f"`{code.value}`" for code in of), "content": content}
+            for status, of in listed.items()
+        }
+        documented: Callable[[Callable[..., Any]], Callable[..., Any]] = self.doc(responses=responses)
+        return documented
