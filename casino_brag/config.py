@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib import resources
 from pathlib import Path
+from typing import Final
 
 from environs import Env, EnvError
 from marshmallow.validate import OneOf, Range
 
 from casino_brag.errors import SetUpError
+
+_SHARE: Final = re.compile(r"([0-9]{1,6})(?:/([1-9][0-9]{0,5}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ class Config:
     `rate_per_second`: requests a caller may send to a worker; 0 is no limit.
     `large_amounts`: from which amounts on rounds and players' days are told of (`casino_brag.watch.large`).
     `sealing_lag_seconds`: how long ago the log may have been sealed where rounds are opened; 0 is no limit.
+    `rtp_ceiling`: what no wager of a draft may return as much as, of what is staked on it: above 0, at most 1.
     `rtp_suspension`: what is done with a version when the evidence against it is at its highest: none, drain, disable.
     """
 
@@ -35,6 +41,7 @@ class Config:
     rate_per_second: int = 200
     sealing_lag_seconds: int = 300
     large_amounts: str = ""
+    rtp_ceiling: Fraction = Fraction(1)
     rtp_suspension: str = "drain"
 
 
@@ -63,10 +70,22 @@ def read_config(*, database_url: str | None = None, seal_keys: Mapping[str, byte
             rate_per_second=env.int("CASINO_BRAG_RATE_PER_SECOND", 200, validate=Range(0, 100_000)),
             sealing_lag_seconds=env.int("CASINO_BRAG_SEALING_LAG_SECONDS", 300, validate=Range(0, 86_400)),
             large_amounts=env.str("CASINO_BRAG_LARGE_AMOUNTS", ""),
+            rtp_ceiling=_rtp_ceiling(env),
             rtp_suspension=env.str(
                 "CASINO_BRAG_RTP_SUSPENSION", "drain", validate=OneOf(["none", "drain", "disable"])
             ),
         )
+
+
+def _rtp_ceiling(env: Env) -> Fraction:
+    text = env.str("CASINO_BRAG_RTP_CEILING", "1")
+    match = _SHARE.fullmatch(text)
+    ceiling = Fraction(int(match[1]), int(match[2] or 1)) if match else Fraction(0)
+    if not 0 < ceiling <= 1:
+        raise SetUpError(
+            f"CASINO_BRAG_RTP_CEILING is {text!r}: give 1, or a fraction below it such as 999/1000"
+        )
+    return ceiling
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,10 @@ class Code(StrEnum):
     SIGNATURE_INVALID = "signature_invalid"
     NONCE_REUSED = "nonce_reused"
     FORBIDDEN = "forbidden"
+    PRECONDITION_REQUIRED = "precondition_required"
+    WRONG_STATE = "wrong_state"
+    SAME_PERSON = "same_person"
+    PRECONDITION_FAILED = "precondition_failed"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     ROUND_NOT_FOUND = "round_not_found"
     SESSION_EXPIRED = "session_expired"
@@ -84,6 +88,10 @@ MEANINGS: Final[Mapping[Code, Meaning]] = {
     Code.SIGNATURE_INVALID: Meaning(401, "The request's signature does not hold"),
     Code.NONCE_REUSED: Meaning(401, "This signed request was seen before"),
     Code.FORBIDDEN: Meaning(403, "The caller has no role that may do this"),
+    Code.PRECONDITION_REQUIRED: Meaning(428, "An If-Match header is needed"),
+    Code.WRONG_STATE: Meaning(409, "It is not in a state in which this can be done"),
+    Code.SAME_PERSON: Meaning(403, "Somebody else has to do this"),
+    Code.PRECONDITION_FAILED: Meaning(412, "It has been changed meanwhile"),
     Code.IDEMPOTENCY_KEY_REUSED: Meaning(422, "The Idempotency-Key was used for another request"),
     Code.ROUND_NOT_FOUND: Meaning(404, "There is no such round"),
     Code.SESSION_EXPIRED: Meaning(401, "The session has ended"),
@@ -139,6 +147,19 @@ class ServiceError(Exception):
     def meaning(self) -> Meaning:
         """The code's status, title and whether a retry can help."""
         return MEANINGS[self.code]
+
+
+Errors = dict[str, list[str]]
+"""What is wrong with what was given: sentences by the name of a field or the key of a paytable."""
+
+
+def invalid(name: str, sentence: str) -> ServiceError:
+    """The error of one thing that was given and will not do.
+
+    >>> invalid("days", "Give 1 to 366.").errors
+    {'days': ['Give 1 to 366.']}
+    """
+    return ServiceError(Code.INVALID, "Something given will not do.", errors={name: [sentence]})
 
 
 class SetUpError(Exception):

@@ -15,8 +15,7 @@ from casino_brag.audit import Entry, EntryType
 from casino_brag.catalogue.operators import operator_id_of
 from casino_brag.db.clock import clock
 from casino_brag.errors import SetUpError
-
-REASON_LENGTH_MAX: Final = 500
+from casino_brag.staff.acting import REASON_LENGTH_MAX
 
 
 class ClosureState(StrEnum):

@@ -11,6 +11,7 @@ from uuid import UUID
 import psycopg
 
 from casino_brag.catalogue.paytables import PaytableVersion, Shelf
+from casino_brag.catalogue.versions import printable
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
 from casino_brag.game.paytable import PAYOUT_MAX_MINOR, Paytable
@@ -25,10 +26,17 @@ INTERRUPTION_POLICY: Final = (
 )
 
 _OFFERED: Final = """
-    SELECT game, state, active_version_id, changed_at FROM game
-    WHERE active_version_id IS NOT NULL AND (%s::text IS NULL OR game = %s)
-    ORDER BY game
+    SELECT g.game, g.state, g.active_version_id, g.changed_at, next.version, s.activates_at FROM game AS g
+    LEFT JOIN paytable_schedule AS s USING (game)
+    LEFT JOIN paytable_version AS next ON next.version_id = s.version_id
+    WHERE g.active_version_id IS NOT NULL AND (%s::text IS NULL OR g.game = %s)
+    ORDER BY g.game
 """
+
+
+def game_names(conn: psycopg.Connection[Any]) -> list[str]:
+    """All games that there are or were, by name."""
+    return [name for (name,) in conn.execute("SELECT game FROM game ORDER BY game")]
 
 
 def published_games(conn: psycopg.Connection[Any], shelf: Shelf) -> list[dict[str, Any]]:
@@ -45,27 +53,35 @@ def published_games(conn: psycopg.Connection[Any], shelf: Shelf) -> list[dict[st
 
 def published_game(conn: psycopg.Connection[Any], shelf: Shelf, game: str) -> dict[str, Any]:
     """One game; `not_found` for one that was never published."""
-    row = conn.execute(_OFFERED, [game, game]).fetchone() if game.isprintable() else None
+    row = conn.execute(_OFFERED, [printable(game), printable(game)]).fetchone()
     if row is None:
         raise ServiceError(Code.NOT_FOUND, "No game of this name is published. See GET /v1/games.")
     return _described(conn, shelf, *row)
 
 
 def limits_in(
-    conn: psycopg.Connection[Any], shelf: Shelf, currency: str, game: str | None
+    conn: psycopg.Connection[Any], shelf: Shelf, currency: str, game: str | None, jurisdiction: str
 ) -> dict[str, dict[str, Any]]:
-    """The limits in a currency of each game that is enabled and offers it; of one game when it is named."""
+    """The limits in a currency of each game that is enabled and offers it there; of one when it is named."""
     offered = {}
-    for name, state, version_id, _ in conn.execute(_OFFERED, [game, game]).fetchall():
+    for name, state, version_id, *_ in conn.execute(_OFFERED, [game, game]).fetchall():
         with suppress(ServiceError):
-            paytable = shelf.version(conn, version_id).paytable
-            if state == "enabled" and currency in paytable.limits:
+            version = shelf.version(conn, version_id)
+            paytable = version.paytable
+            if state == "enabled" and version.offered_in(jurisdiction) and currency in paytable.limits:
                 offered[name] = _limits(paytable, paytable.limits[currency])
     return offered
 
 
 def _described(
-    conn: psycopg.Connection[Any], shelf: Shelf, game: str, state: str, version_id: UUID, changed_at: datetime
+    conn: psycopg.Connection[Any],
+    shelf: Shelf,
+    game: str,
+    state: str,
+    version_id: UUID,
+    changed_at: datetime,
+    next_version: int | None,
+    next_at: datetime | None,
 ) -> dict[str, Any]:
     version = shelf.version(conn, version_id)
     paytable = version.paytable
@@ -82,7 +98,11 @@ def _described(
         "limits": {currency: _limits(paytable, limits) for currency, limits in paytable.limits.items()},
         "rtp": version.figures,
         "interruption_policy": INTERRUPTION_POLICY,
-        "change": {"changed_at": rfc3339(changed_at), "notice": _notice(version)},
+        "change": {
+            "changed_at": rfc3339(changed_at),
+            "notice": _notice(version),
+            "next": None if next_at is None else _announced(next_version, next_at),
+        },
     }
 
 
@@ -121,3 +141,12 @@ def _notice(version: PaytableVersion) -> str:
     if version.version == 1:
         return "These are the game's first rules."
     return f"Version {version.version} of the rules and pays is in force since the time given."
+
+
+def _announced(version: int | None, at: datetime) -> dict[str, Any]:
+    return {
+        "at": rfc3339(at),
+        "version": version,
+        "notice": f"Version {version} of the rules and pays comes into force at the time given;"
+        " rounds that are open then are settled on the rules that they began under.",
+    }

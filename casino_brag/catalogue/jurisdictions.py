@@ -44,7 +44,8 @@ class Jurisdiction:
     """What one regulator asks.
 
     `name` is what a session names it by, and the name of its file; `source` says where each figure comes from.
-    Floors are shares of what is staked, by type of wager and under the best play; None is no floor.  `autoplay` and
+    Floors are shares of what is staked, by type of wager and under the best play; None is no floor.  `certificate` says
+    whether a paytable is approved only with the reference of a certificate that covers it.  `autoplay` and
     `skip` say what a front-end may offer, `net_position` and `elapsed_time` what it has to show.
     `stake_max_minor` holds the most that a round may stake, by currency; one that is not there has no such limit.
     """
@@ -54,6 +55,7 @@ class Jurisdiction:
     source: tuple[str, ...]
     rtp_floor_main: Fraction | None
     rtp_floor_pair_bonus: Fraction | None
+    certificate: bool
     seconds_between_starts: int
     celebration: Celebration
     autoplay: bool
@@ -67,7 +69,7 @@ class Jurisdiction:
     client_seeds: bool
 
     def flags(self) -> dict[str, Any]:
-        """What a front-end has to know, as JSON: all but the floors and where the figures come from.
+        """What a front-end has to know, as JSON: all but the floors, the certificate and where the figures come from.
 
         >>> flags = jurisdiction("gb").flags()
         >>> flags["seconds_between_starts"], flags["celebration"], flags["autoplay"], flags["stake_max_minor"]
@@ -207,6 +209,7 @@ def _load(file: Path) -> Jurisdiction:
         source=profile.texts("source"),
         rtp_floor_main=profile.share("rtp_floor_main"),
         rtp_floor_pair_bonus=profile.share("rtp_floor_pair_bonus"),
+        certificate=profile.truth("certificate"),
         seconds_between_starts=profile.integer("seconds_between_starts", 0, 60),
         celebration=profile.choice("celebration", Celebration),
         autoplay=profile.truth("autoplay"),

@@ -247,7 +247,13 @@ def set_interruption(
     )
 
 
+def operator_names(conn: psycopg.Connection[Any]) -> list[str]:
+    """All operators, by name."""
+    return [name for (name,) in conn.execute("SELECT name FROM operator ORDER BY name")]
+
+
 def operator_id_of(conn: psycopg.Connection[Any], name: str) -> UUID:
+    """The operator of this name; `SetUpError` for an unknown one."""
     row = conn.execute("SELECT operator_id FROM operator WHERE name = %s", [name]).fetchone()
     if row is None:
         raise SetUpError(f"There is no operator {name!r}. To add it: operator add {name}.")

@@ -19,7 +19,7 @@ import rfc8785
 
 from casino_brag.game.cards import RANKS
 from casino_brag.game.hands import AceLowRun, Category, Ranking
-from casino_brag.game.paytable_file import PaytableError, Problem, Report, Table, read_toml
+from casino_brag.game.paytable_file import PaytableError, Problem, Report, Table, read_text, read_toml_text
 from casino_brag.game.rules import (
     AnteBonus,
     Claim,
@@ -44,8 +44,12 @@ PAYOUT_MAX_MINOR: Final = 2**52
 """No round pays more, whatever a paytable allows, so that amounts stay far from the limits of JSON."""
 
 PLAY_MULTIPLE_MAX: Final = 10
+CURRENCIES_MAX: Final = 100
+"""So many that a form with a field for each limit stays below the 64 KiB that a request may bring."""
+CLAIMS_MAX: Final = 50
 
-_GAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+GAME_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+GAME_NAME_LENGTH_MAX: Final = 60
 _CURRENCY: Final = re.compile(r"[A-Z0-9]{3,12}")
 _RANK: Final = re.compile(f"[{RANKS}]")
 
@@ -122,9 +126,21 @@ class Paytable:
         '3 Card Brag'
         """
         path = Path(path)
-        content, report = read_toml(path)
+        return cls.parse(read_text(path), game=path.stem, file=str(path))
+
+    @classmethod
+    def parse(cls, text: str, *, game: str, file: str = "paytable") -> Paytable:
+        """The paytable in the text of this game's file; PaytableError with every problem in it.
+
+        ``file`` is what the problems name as their place.
+
+        >>> text = Path("paytables/three-card-brag.toml").read_text()
+        >>> Paytable.parse(text, game="three-card-brag") == Paytable.load("paytables/three-card-brag.toml")
+        True
+        """
+        content, report = read_toml_text(text, file)
         paytable = cls._read(report.root(content), report)
-        if report.clean("game") and paytable.game != path.stem:
+        if report.clean("game") and paytable.game != game:
             report.add("game", f"{paytable.game!r} is not the file's name: one of the two must change")
         report.raise_problems()
         return paytable
@@ -240,8 +256,16 @@ class Paytable:
         ante_bonus = AnteBonus.read(root.table("ante_bonus")) if "ante_bonus" in root else None
         pair_bonus = PairBonus.read(root.table("pair_bonus")) if "pair_bonus" in root else None
         has_pair_bonus = pair_bonus is not None
+        claims = root.tables("claims")
+        if len(claims) > CLAIMS_MAX:
+            root.problem("claims", f"{len(claims)} claims: give at most {CLAIMS_MAX}")
         paytable = cls(
-            game=root.text("game", longest=60, pattern=_GAME, wanted="a name such as 'three-card-brag'"),
+            game=root.text(
+                "game",
+                longest=GAME_NAME_LENGTH_MAX,
+                pattern=GAME_NAME,
+                wanted="a name such as 'three-card-brag'",
+            ),
             title=root.text("title", longest=80),
             ranking=Ranking(
                 categories=ranking.each_once("categories", Category),
@@ -265,7 +289,7 @@ class Paytable:
             pair_bonus=pair_bonus,
             limits=_read_limits(root.table("limits"), has_pair_bonus=has_pair_bonus),
             rounding=root.choice("rounding", Rounding) if "rounding" in root else None,
-            claims=tuple(Claim.read(table, has_pair_bonus=has_pair_bonus) for table in root.tables("claims")),
+            claims=tuple(Claim.read(table, has_pair_bonus=has_pair_bonus) for table in claims),
         )
         paytable._check_whole_units(report)
         paytable._check_payout_max(report)
@@ -309,6 +333,8 @@ def _read_limits(table: Table, *, has_pair_bonus: bool) -> dict[str, Limits]:
             limits[currency] = Limits.read(table.table(currency), has_pair_bonus=has_pair_bonus)
         else:
             table.problem(currency, "a currency code has 3 to 12 capital letters and digits: rename it")
+    if len(limits) > CURRENCIES_MAX:
+        table.problem("", f"{len(limits)} currencies: give at most {CURRENCIES_MAX}")
     if not limits:
         table.problem("", "no currency has limits: add a table such as [limits.GBP]")
     return limits

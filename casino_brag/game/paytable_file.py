@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,13 +22,27 @@ from typing import Final, TypeVar
 FILE_BYTES_MAX: Final = 64 * 1024
 """The size of the largest paytable file that is read; a real one has about 2 KiB."""
 
+LINES_MAX: Final = 2_000
+"""The most lines that are read; a real file has about 90."""
+
+LINE_LENGTH_MAX: Final = 1_000
+"""The most characters of one line.  A key of many parts takes memory by their square, and nobody reads such lines."""
+
+NESTING_MAX: Final = 16
+"""The most tables and lists within each other; a paytable has three."""
+
+VALUES_MAX: Final = 2_000
+"""The most values of a file, tables and lists among them; 100 currencies and 50 claims are about 1,300."""
+
+PROBLEMS_MAX: Final = 200
+"""So many problems are told of one file; reading ends at the last of them."""
+
 ODDS_MAX: Final = 999_999
 """The largest numerator and denominator of odds."""
 
 _E = TypeVar("_E", bound=StrEnum)
 _FRACTION: Final = re.compile(r"([0-9]{1,6})/([1-9][0-9]{0,5})")
 _ANY_TEXT: Final = re.compile(r".*")
-_TOO_MANY_DIGITS: Final = re.compile(r"[0-9_]{4300}")
 _TOML_LINE: Final = re.compile(r"\(at line ([0-9]+), column [0-9]+\)")
 
 
@@ -69,6 +84,7 @@ class Report:
         self._file = file
         self._lines = lines or {}
         self._problems: list[Problem] = []
+        self._wrong: set[str] = set()  # every key with a problem, and every key around one
         self._tables: list[Table] = []
 
     def root(self, content: Mapping[str, object]) -> Table:
@@ -80,15 +96,20 @@ class Report:
         self._tables.append(table)
 
     def add(self, key: str, message: str) -> None:
-        """Note a problem at a dotted key; its line is the key's, or else that of the table around it."""
-        self._problems.append(Problem(self._file, self._line(key), key, message))
+        """Note a problem at a dotted key; its line is the key's, or else that of the table around it.
+
+        PaytableError once there are ``PROBLEMS_MAX``, with one more that says so.
+        """
+        line = next((self._lines[around] for around in _outwards(key) if around in self._lines), None)
+        self._problems.append(Problem(self._file, line, key, message))
+        self._wrong.update(_outwards(key))
+        if len(self._problems) == PROBLEMS_MAX:
+            rest = f"these are the first {PROBLEMS_MAX} problems, and there may be more: mend these first"
+            raise PaytableError((*self._in_order(), Problem(self._file, None, "", rest)))
 
     def clean(self, key: str) -> bool:
         """Whether nothing was found wrong at a key or inside it; the empty key is the whole paytable."""
-        if not key:
-            return not self._problems
-        inside = (f"{key}.", f"{key}[")
-        return not any(problem.key == key or problem.key.startswith(inside) for problem in self._problems)
+        return key not in self._wrong
 
     def raise_problems(self) -> None:
         """PaytableError when anything is wrong."""
@@ -96,12 +117,18 @@ class Report:
             table.report_unknown()
         self._tables.clear()
         if self._problems:
-            raise PaytableError(tuple(sorted(self._problems, key=lambda problem: problem.line or 0)))
+            raise PaytableError(self._in_order())
 
-    def _line(self, key: str) -> int | None:
-        while key and key not in self._lines:
-            key = key[: max(key.rfind("."), key.rfind("["), 0)]
-        return self._lines.get(key)
+    def _in_order(self) -> tuple[Problem, ...]:
+        return tuple(sorted(self._problems, key=lambda problem: problem.line or 0))
+
+
+def _outwards(key: str) -> Iterator[str]:
+    """A key and the keys of the tables around it, the whole paytable's last."""
+    while key:
+        yield key
+        key = key[: max(key.rfind("."), key.rfind("["), 0)]
+    yield ""
 
 
 class Table:
@@ -137,7 +164,7 @@ class Table:
 
     def report_unknown(self) -> None:
         """Note every key nobody asked for."""
-        known = tuple(self._known)
+        known = set(self._known)
         for name in [name for name in self._content if name not in known]:
             near = get_close_matches(name, map(str, known), n=1)
             self.problem(name, f"unknown key: {f'did you mean {near[0]!r}?' if near else 'remove it'}")
@@ -231,6 +258,11 @@ class Table:
 
 def read_toml(path: Path) -> tuple[dict[str, object], Report]:
     """A TOML file's content and the report to read it with; PaytableError when it is not TOML."""
+    return read_toml_text(read_text(path), str(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that may be a paytable's; PaytableError when it cannot be one."""
     file = str(path)
     try:
         if not S_ISREG(path.stat().st_mode):  # a pipe would be waited for without end
@@ -246,24 +278,68 @@ def read_toml(path: Path) -> tuple[dict[str, object], Report]:
     if len(content) > FILE_BYTES_MAX:
         raise _unreadable(file, None, f"the file is larger than {FILE_BYTES_MAX} bytes: shorten it")
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _unreadable(file, line, "this line is not UTF-8: save the file as UTF-8 text") from error
+
+
+def read_toml_text(text: str, file: str) -> tuple[dict[str, object], Report]:
+    """The content of TOML text and the report to read it with; PaytableError when it is not TOML.
+
+    ``file`` is what the problems name as their place.
+
+    >>> content, _ = read_toml_text("multiple = 2", "x.toml")
+    >>> content
+    {'multiple': 2}
+    """
+    lines = text.split("\n")
+    _refuse_unwieldy(lines, file)
     try:
-        return tomllib.loads(text), Report(file, key_lines(text))
+        content = tomllib.loads(text)
     except RecursionError as error:
         raise _unreadable(file, None, "lists are nested too deeply: restore the file") from error
     except ValueError as error:
-        # Not only TOMLDecodeError: an integer of thousands of digits is refused by int() itself.
-        match, digits = _TOML_LINE.search(str(error)), _TOO_MANY_DIGITS.search(text)
-        end = digits.start() if digits else len(text)
-        line = int(match[1]) if match else text.count("\n", 0, end) + 1
-        key = _KEY.match(text.splitlines()[line - 1]) if match or digits else None
+        match = _TOML_LINE.search(str(error))
+        line = int(match[1]) if match else len(lines)
+        key = _KEY.match(lines[line - 1]) if match else None
         raise _unreadable(file, line, f"not valid TOML: {error}", _bare(key[1]) if key else "") from error
+    report = Report(file, key_lines(text))
+    for name, value in content.items():
+        if _is_deeper(value, NESTING_MAX):
+            report.add(name, f"more than {NESTING_MAX} tables or lists within each other: remove it")
+    report.raise_problems()
+    if _count(content) > VALUES_MAX:
+        raise _unreadable(file, None, f"more than {VALUES_MAX} values: shorten the file")
+    return content, report
 
 
-_HEADER: Final = re.compile(r"\s*(\[\[?)\s*([^\[\]#]+?)\s*\]\]?\s*(?:#.*)?")
+def _refuse_unwieldy(lines: list[str], file: str) -> None:
+    """PaytableError for a text that would take a reader of TOML long, or much memory, whatever it says."""
+    if len(lines) > LINES_MAX:
+        raise _unreadable(file, LINES_MAX + 1, f"more than {LINES_MAX} lines: shorten the file")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > LINE_LENGTH_MAX:
+            raise _unreadable(file, number, f"the line is longer than {LINE_LENGTH_MAX} characters: break it")
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Whether a value holds more than so many tables and lists within each other."""
+    inside = _inside(value)
+    return any(_is_deeper(inner, levels - 1) for inner in inside) if levels > 0 else bool(inside)
+
+
+def _count(value: object) -> int:
+    return 1 + sum(map(_count, _inside(value)))
+
+
+def _inside(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+_HEADER: Final = re.compile(r"\s*(\[\[?)([^\[\]#]+)\]\]?\s*(?:#.*)?")
 _KEY: Final = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*[A-Za-z0-9_-]+)*)\s*=""")
 
 
@@ -276,12 +352,14 @@ def key_lines(text: str) -> dict[str, int]:
     {'title': 1, 'play': 2, 'play.multiple': 3, 'claims[0]': 4, 'claims[0].wager': 5}
     """
     lines: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     prefix = ""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if header := _HEADER.fullmatch(line):
             name = _bare(header[2])
             if header[1] == "[[":
-                name += f"[{sum(key.startswith(f'{name}[') and key.endswith(']') for key in lines)}]"
+                counts[name] += 1
+                name += f"[{counts[name] - 1}]"
             lines.setdefault(name, number)
             prefix = f"{name}."
         elif key := _KEY.match(line):

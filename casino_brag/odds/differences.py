@@ -45,12 +45,22 @@ def differences(old: Paytable, new: Paytable) -> Document:
     return {
         "old": {"game": old.game, "digest": old.digest},
         "new": {"game": new.game, "digest": new.digest},
-        "rules": _changes(old.document(), new.document()),
+        "rules": rule_changes(old, new),
         "figures": [change for change in _changes(*sheets) if not change["key"].startswith(_APART)],
         "strategy": _strategy(old, new, *sheets),
         "hands_reordered": int((rank_classes(old.ranking) != rank_classes(new.ranking)).sum()),
         "warnings": sheets[1]["warnings"],
     }
+
+
+def rule_changes(old: Paytable, new: Paytable) -> list[Document]:
+    """What differs in the rules alone, as ``differences`` has it: no figure has to be computed for that.
+
+    >>> paytable = Paytable.load("paytables/three-card-brag.toml")
+    >>> rule_changes(paytable, paytable)
+    []
+    """
+    return _changes(old.document(), new.document())
 
 
 def _strategy(old: Paytable, new: Paytable, old_sheet: Document, new_sheet: Document) -> Document:

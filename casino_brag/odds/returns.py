@@ -260,8 +260,8 @@ def hands_by_category(paytable: Paytable) -> list[int]:
     return [int(counted.hands[counted.category == position].sum()) for position in range(len(Category))]
 
 
-def player_favouring(paytable: Paytable) -> dict[str, str]:
-    """What in a paytable returns more than is staked: a sentence by the key to look at; empty when nothing does.
+def best_returns(paytable: Paytable) -> dict[str, tuple[str, Fraction]]:
+    """What each type of wager is called and returns of what is staked on it, by the key to look at.
 
     The main game is judged under the strategy of highest expectation, the Pair Bonus as if it were settled on
     every hand.  No way of playing both does better than these two together: whatever a player decides, the
@@ -270,16 +270,24 @@ def player_favouring(paytable: Paytable) -> dict[str, str]:
     no mix of stakes and decisions does.  Rounding down only lowers payouts, so the unrounded figures judged
     here bound it too.
 
+    >>> best_returns(Paytable.load("paytables/double-play-brag.toml"))["pair_bonus.pays"]
+    ('the Pair Bonus', Fraction(5407, 5525))
+    """
+    found = {"play.pays": ("the main game", main_game(paytable).rtp)}
+    if (pair_bonus := pair_bonus_game(paytable)) is not None:
+        found["pair_bonus.pays"] = ("the Pair Bonus", pair_bonus.rtp)
+    return found
+
+
+def player_favouring(paytable: Paytable) -> dict[str, str]:
+    """What returns more than is staked, by `best_returns`: a sentence by the key to look at; empty when nothing does.
+
     >>> player_favouring(Paytable.load("paytables/double-play-brag.toml"))
     {}
     """
-    pair_bonus = pair_bonus_game(paytable)
-    figures = {"play.pays": ("the main game", main_game(paytable).rtp)}
-    if pair_bonus is not None:
-        figures["pair_bonus.pays"] = ("the Pair Bonus", pair_bonus.rtp)
     return {
         key: f"{wager} returns {float(rtp):.6%} of the money staked ({rtp}): it must not exceed 100 %"
-        for key, (wager, rtp) in figures.items()
+        for key, (wager, rtp) in best_returns(paytable).items()
         if rtp > 1
     }
 

@@ -237,7 +237,8 @@ def _playable(conn: psycopg.Connection[Any], house: House, caller: Caller) -> li
         latest, (version_id,) = Latest.from_columns(row)
         with suppress(ServiceError):  # a game whose version was altered takes no other with it
             version = house.shelf.version(conn, version_id)
-            found.append(Series(caller.operator_id, caller.player_id, caller.mode, version, latest))
+            if version.offered_in(caller.jurisdiction):
+                found.append(Series(caller.operator_id, caller.player_id, caller.mode, version, latest))
     return found
 
 

@@ -39,11 +39,12 @@ class Integrity:
 
 
 def check_integrity(conn: psycopg.Connection[Any]) -> Integrity:
-    """Compares the package's files with its manifest, and every published paytable with its digest."""
+    """Compares the package's files with its manifest, and every paytable and PAR sheet with its digest."""
     of_files = check_files()
     rows = conn.execute(
-        "SELECT game, version, digest = encode(sha256(convert_to(document, 'UTF8')), 'hex') FROM paytable_version"
-        " ORDER BY game, version"
+        "SELECT v.game, v.version, v.digest = encode(sha256(convert_to(v.document, 'UTF8')), 'hex')"
+        " AND s.digest IS NOT DISTINCT FROM encode(sha256(convert_to(s.document, 'UTF8')), 'hex')"
+        " FROM paytable_version AS v LEFT JOIN paytable_par_sheet AS s USING (version_id) ORDER BY v.game, v.version"
     ).fetchall()
     altered = tuple(f"Version {number} of {game} was altered." for game, number, agrees in rows if not agrees)
     return replace(of_files, paytables=len(rows), problems=of_files.problems + altered)

@@ -263,6 +263,9 @@ def _acceptable(conn: psycopg.Connection[Any], house: House, ask: Ask, seen: See
 
 def _check_jurisdiction(version: PaytableVersion, seen: Seen, stakes: Stakes) -> None:
     rules, caller = jurisdiction(seen.caller.jurisdiction), seen.caller
+    if not version.offered_in(rules.name):
+        elsewhere = f"What the game offers now is not approved for {rules.title}."
+        raise ServiceError(Code.GAME_UNAVAILABLE, elsewhere)
     if (problem := rules.floor_problem(version.figures)) is not None:
         raise ServiceError(Code.GAME_UNAVAILABLE, problem)
     total_minor = stakes.ante_minor + stakes.pair_bonus_minor + play_stake_minor(version.paytable, stakes)

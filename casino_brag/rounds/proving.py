@@ -33,17 +33,29 @@ def proof(conn: psycopg.Connection[Any], token_hash: bytes, round_id: UUID) -> d
     `ServiceError`: unauthenticated, round_not_found, proof_unavailable.
     """
     caller = read_caller(conn, token_hash)
+    return _proof(conn, round_id, caller.player_id, caller.mode)
+
+
+def any_proof(conn: psycopg.Connection[Any], round_id: UUID) -> dict[str, Any]:
+    """The same of whichever player's round.  Raises `ServiceError`: round_not_found, proof_unavailable."""
+    return _proof(conn, round_id, None, None)
+
+
+def _proof(
+    conn: psycopg.Connection[Any], round_id: UUID, player_id: UUID | None, mode: str | None
+) -> dict[str, Any]:
     row = conn.execute(
         """
         SELECT entry.type, entry.payload, entry.bytes, entry.leaf_hash, leaf.leaf_index
         FROM (SELECT round_id, player_id, mode FROM commitment UNION SELECT round_id, player_id, mode FROM round)
             AS known
         LEFT JOIN audit_entry AS entry
-            ON entry.round_id = known.round_id AND entry.type = ANY (%s) AND entry.payload ? 'seed'
+            ON entry.round_id = known.round_id AND entry.type = ANY (%(types)s) AND entry.payload ? 'seed'
         LEFT JOIN audit_leaf AS leaf ON leaf.entry_id = entry.entry_id
-        WHERE known.round_id = %s AND known.player_id = %s AND known.mode = %s
+        WHERE known.round_id = %(round_id)s
+          AND (%(player_id)s::uuid IS NULL OR (known.player_id, known.mode) = (%(player_id)s, %(mode)s))
         """,
-        [list(_STATES), round_id, caller.player_id, caller.mode],
+        {"types": list(_STATES), "round_id": round_id, "player_id": player_id, "mode": mode},
     ).fetchone()
     if row is None:
         raise round_not_found()

@@ -1,4 +1,4 @@
-"""Recall: an operator's rounds in full, each with everything that it takes to reconstruct it."""
+"""Recall: rounds in full, an operator's or all, each with everything that it takes to reconstruct it."""
 
 from __future__ import annotations
 
@@ -40,28 +40,41 @@ class Filter:
     player: str | None = None
     state: str | None = None
     game: str | None = None
+    version: int | None = None
+    result: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     mode: str = "real"
     test: bool = False
 
-    def conditions(self) -> list[sql.Composable]:
-        """The filter in SQL, about a round `r` and its session `s`; its values are the fields by their names."""
+    def conditions(self, operator_id: UUID | None) -> list[sql.Composable]:
+        """The filter in SQL, about a round `r` and its session `s`, of one operator or of all; its values are the
+        fields by their names, and `operator_id`.
+        """
         # Only what is asked for is said, so that the index that serves it is found.
-        found: list[sql.Composable] = [sql.SQL("r.mode = %(mode)s")]
+        found = [sql.SQL("r.mode = %(mode)s"), _whose("r", operator_id)]
         if not self.test:
             found.append(sql.SQL("NOT s.test"))
         if self.player is not None:
-            found.append(
-                sql.SQL(
-                    "r.player_id = (SELECT player_id FROM player"
-                    " WHERE (operator_id, reference) = (%(operator_id)s, %(player)s))"
-                )
+            of_one = "(SELECT player_id FROM player WHERE (operator_id, reference) = (%(operator_id)s, %(player)s))"
+            of_any = (
+                "ANY (ARRAY(SELECT p.player_id FROM operator AS o JOIN player AS p USING (operator_id)"
+                " WHERE p.reference = %(player)s))"
             )
+            found.append(sql.SQL("r.player_id = " + (of_any if operator_id is None else of_one)))
         if self.state is not None:
             found.append(_STATES[self.state])
         if self.game is not None:
             found.append(sql.SQL("r.game = %(game)s"))
+        if self.version is not None:
+            found.append(
+                sql.SQL(
+                    "r.paytable_version_id = ANY (ARRAY("
+                    "SELECT version_id FROM paytable_version WHERE version = %(version)s))"
+                )
+            )
+        if self.result is not None:
+            found.append(sql.SQL("r.result = %(result)s"))
         if self.since is not None:
             found.append(sql.SQL("r.opened_at >= %(since)s"))
         if self.until is not None:
@@ -71,8 +84,10 @@ class Filter:
 
 _RECORDS: Final = sql.SQL(
     """
-    SELECT p.reference, s.channel, s.jurisdiction, s.test, v.version, v.digest, w.actor, w.approver, w.policy, r.*
+    SELECT o.name, p.reference, s.channel, s.jurisdiction, s.test, v.version, v.digest, w.actor, w.approver, w.policy,
+        r.*
     FROM page JOIN round_record AS r USING (round_id)
+    JOIN operator AS o ON o.operator_id = r.operator_id
     JOIN player AS p ON p.player_id = r.player_id
     JOIN session AS s ON s.session_id = r.session_id
     JOIN paytable_version AS v ON v.version_id = r.paytable_version_id
@@ -83,16 +98,18 @@ _RECORDS: Final = sql.SQL(
 
 
 def list_operator_rounds(
-    conn: psycopg.Connection[Any], operator_id: UUID, wanted: Filter, *, after: UUID | None, limit: int
+    conn: psycopg.Connection[Any], operator_id: UUID | None, wanted: Filter, *, after: UUID | None, limit: int
 ) -> list[dict[str, Any]]:
-    """An operator's rounds in full, newest first, from the one behind `after`; at most `limit`."""
-    conditions = [sql.SQL("r.operator_id = %(operator_id)s"), *wanted.conditions()]
+    """An operator's rounds in full, or with None everybody's, newest first, from the one behind `after`; at most
+    `limit`.
+    """
+    conditions = wanted.conditions(operator_id)
     if after is not None:
         conditions.append(
             sql.SQL(
                 "(r.opened_at, r.round_id) < (SELECT a.opened_at, a.round_id FROM round AS a"
-                " WHERE (a.round_id, a.operator_id) = (%(after)s, %(operator_id)s))"
-            )
+                " WHERE a.round_id = %(after)s AND {})"
+            ).format(_whose("a", operator_id))
         )
     page = sql.SQL(
         "SELECT r.round_id FROM round AS r JOIN session AS s USING (session_id)"
@@ -102,13 +119,18 @@ def list_operator_rounds(
 
 
 def read_operator_round(
-    conn: psycopg.Connection[Any], operator_id: UUID, round_id: UUID
+    conn: psycopg.Connection[Any], operator_id: UUID | None, round_id: UUID
 ) -> dict[str, Any] | None:
-    """One round in full, whatever its mode; None where the operator has none of this id."""
-    page = sql.SQL(
-        "SELECT round_id FROM round WHERE (round_id, operator_id) = (%(round_id)s, %(operator_id)s)"
+    """One round in full, whatever its mode; None where the operator, or with None everybody, has none of this id."""
+    page = sql.SQL("SELECT r.round_id FROM round AS r WHERE r.round_id = %(round_id)s AND {}").format(
+        _whose("r", operator_id)
     )
     return next(iter(_records(conn, page, {"round_id": round_id, "operator_id": operator_id})), None)
+
+
+def _whose(of: str, operator_id: UUID | None) -> sql.Composable:
+    """That a round `of` is of the operator, if one is given."""
+    return sql.SQL("true" if operator_id is None else f"{of}.operator_id = %(operator_id)s")
 
 
 def _records(
@@ -116,7 +138,10 @@ def _records(
 ) -> list[dict[str, Any]]:
     # The page is found first, by ids alone: all the rest is looked up for its rounds only.
     query = sql.SQL("WITH page AS MATERIALIZED ({}) {}").format(page, _RECORDS)
-    records = {record["round_id"]: record for record in map(_record, conn.execute(query, values).fetchall())}
+    # Of all operators it is planned for what is asked: a plan for whatever may be asked sorts all rounds there are.
+    reader = conn.cursor() if values["operator_id"] is not None else psycopg.ClientCursor(conn)
+    found = reader.execute(query, values).fetchall()
+    records = {record["round_id"]: record for record in map(_record, found)}
     with conn.cursor(row_factory=dict_row) as cursor:
         for one in cursor.execute(
             "SELECT * FROM wallet_transaction WHERE round_id = ANY (%s::uuid[])"
@@ -129,7 +154,7 @@ def _records(
 
 def _record(row: tuple[Any, ...]) -> dict[str, Any]:
     """A round as its operator may know it; the dealer's cards are there once they are decided against."""
-    player, channel, jurisdiction, test, version, digest, actor, approver, policy, *of_round = row
+    operator, player, channel, jurisdiction, test, version, digest, actor, approver, policy, *of_round = row
     found = Round.from_columns(of_round)
     settlement = found.settlement or {}
     plain = (
@@ -138,6 +163,7 @@ def _record(row: tuple[Any, ...]) -> dict[str, Any]:
     )
     return {
         "round_id": str(found.round_id),
+        "operator": operator,
         "player": player,
         "session_id": str(found.session_id),
         "channel": channel,

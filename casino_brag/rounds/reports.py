@@ -304,16 +304,23 @@ def interrupted_totals(
 ALTERATIONS: Final = frozenset(
     kind
     for kind in EntryType
-    if kind.partition(".")[0] in ("operator", "game", "paytable")
+    if kind.partition(".")[0] in ("operator", "game")
     or kind
     in (
+        EntryType.PAYTABLE_ACTIVATED,
+        EntryType.PAYTABLE_SCHEDULED,
+        EntryType.PAYTABLE_UNSCHEDULED,
+        EntryType.PAYTABLE_RETIRED,
         EntryType.WEBHOOK_SET,
         EntryType.WEBHOOK_SECRET_ROTATED,
         EntryType.WEBHOOK_REMOVED,
         EntryType.ROUND_VOIDED,
     )
 )
-"""What is changed by hand: closures and openings, voids, paytables put in force, and operators themselves."""
+"""What is changed by hand: closures and openings, voids, paytables put in force, and operators themselves.
+
+Drafts of paytables change nothing yet, and are no operator's to know.
+"""
 
 PLAY: Final = frozenset(
     {

@@ -24,6 +24,7 @@ def sealed_by_key(conn: psycopg.Connection[Any]) -> list[tuple[str, str, int]]:
             UNION ALL SELECT 'commitments', sealed_seed FROM commitment WHERE ended_at IS NULL
             UNION ALL SELECT 'operators'' secrets', sealed_secret FROM operator_key WHERE retired_at IS NULL
             UNION ALL SELECT 'webhooks'' secrets', sealed_secret FROM webhook_endpoint
+            UNION ALL SELECT 'second factors', sealed_secret FROM staff_access
         ) AS everything GROUP BY kind, key_id ORDER BY kind, key_id
         """
     ).fetchall()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -75,6 +76,23 @@ class Upkeep:
             self._unwritten += [_entry(event, now) for event in generator.take_events()]
         record(conn, self._unwritten)
         self._unwritten = []
+
+
+def check_now(
+    conn: psycopg.Connection[Any], generator: Generator, *, actor: str
+) -> tuple[Integrity, datetime]:
+    """Checks integrity because somebody asked, on record; what came of it, and when.
+
+    A failed check stops the generator for good.  What stopped it before is among the problems where nothing else is.
+    """
+    result = check_integrity(conn)
+    if result.problems:
+        generator.fail(" ".join(result.problems))
+    entry = integrity_entry(conn, result, actor=actor)
+    record(conn, [entry])
+    failure = generator.failure
+    problems = result.problems or (() if failure is None else (failure,))
+    return replace(result, problems=problems), entry.occurred_at
 
 
 def integrity_entry(conn: psycopg.Connection[Any], result: Integrity, *, actor: str) -> Entry:

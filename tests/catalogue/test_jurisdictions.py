@@ -30,6 +30,7 @@ title = "Testland"
 source = ["Gaming Act, section 1"]
 rtp_floor_main = "9/10"
 rtp_floor_pair_bonus = "3/4"
+certificate = true
 seconds_between_starts = 5
 celebration = "net_win"
 autoplay = false
@@ -46,6 +47,7 @@ GBP = 500
 REQUIRED = [
     "title",
     "source",
+    "certificate",
     "seconds_between_starts",
     "celebration",
     "autoplay",
@@ -169,6 +171,7 @@ def test_a_file_is_read_as_it_is_written(write: Write) -> None:
         source=("Gaming Act, section 1",),
         rtp_floor_main=Fraction(9, 10),
         rtp_floor_pair_bonus=Fraction(3, 4),
+        certificate=True,
         seconds_between_starts=5,
         celebration=Celebration.NET_WIN,
         autoplay=False,
@@ -220,6 +223,7 @@ def test_a_missing_key_is_named(write: Write, key: str) -> None:
         ("seconds_between_starts", "5.0", "5.0 will not do"),
         ("seconds_between_starts", "61", "61 will not do"),
         ("celebration", '"always"', "'always' will not do: give one of net_win, any_payout"),
+        ("certificate", '"yes"', "'yes' will not do: give true or false"),
         ("autoplay", '"no"', "'no' will not do: give true or false"),
         ("skip", "0", "0 will not do: give true or false"),
         ("net_position", "1", "1 will not do: give true or false"),
@@ -234,7 +238,7 @@ def test_a_wrong_value_is_named_with_file_line_and_key(
     write: Write, key: str, value: str, message: str
 ) -> None:
     (problem,) = problems(write(with_line(key, value)))
-    assert problem.startswith(f"test.toml:14: {key}: ")
+    assert problem.startswith(f"test.toml:15: {key}: ")
     assert message in problem
 
 
@@ -248,12 +252,12 @@ def test_a_wrong_value_is_named_with_file_line_and_key(
 )
 def test_a_wrong_largest_stake_is_named_with_its_currency(write: Write, line: str, problem: str) -> None:
     (found,) = problems(write(GOOD.replace("GBP = 500", line)))
-    assert found.startswith(f"test.toml:16: {problem}")
+    assert found.startswith(f"test.toml:17: {problem}")
 
 
 def test_largest_stakes_that_are_no_table_are_refused(write: Write) -> None:
     text = GOOD.partition("[stake_max]")[0] + "stake_max = 500\n"
-    assert problems(write(text)) == ["test.toml:15: stake_max: 500 will not do: give a table"]
+    assert problems(write(text)) == ["test.toml:16: stake_max: 500 will not do: give a table"]
 
 
 @pytest.mark.parametrize(
@@ -289,8 +293,8 @@ def test_all_problems_of_all_files_are_named_at_once(write: Write) -> None:
     write(GOOD.replace("5\n", "-5\n", 1).replace("net_win", "win"), "first")
     found = problems(write(with_line("skip", None), "second"))
     assert [problem.rpartition(": ")[0].split(": ")[:2] for problem in found] == [
-        ["first.toml:5", "seconds_between_starts"],
-        ["first.toml:6", "celebration"],
+        ["first.toml:6", "seconds_between_starts"],
+        ["first.toml:7", "celebration"],
         ["second.toml", "skip"],
     ]
 

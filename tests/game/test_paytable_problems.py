@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from time import process_time
+from timeit import repeat
 
 import pytest
 
-from casino_brag.game.paytable import Paytable, PaytableError
-from casino_brag.game.paytable_file import FILE_BYTES_MAX, Problem
+from casino_brag.game.paytable import CLAIMS_MAX, CURRENCIES_MAX, Paytable, PaytableError
+from casino_brag.game.paytable_file import (
+    FILE_BYTES_MAX,
+    LINE_LENGTH_MAX,
+    LINES_MAX,
+    PROBLEMS_MAX,
+    Problem,
+    key_lines,
+)
 
 GOOD = """\
 game = "brag"
@@ -271,8 +281,27 @@ UNREADABLE = [
     (b'game = "brag"\ntitle = \n', 2, "title", "not valid TOML"),
     (b'game = "brag"\ngame = "brag"\n', 2, "game", "not valid TOML"),
     (b'game = "brag"\ntitle = "Br', 2, "", "not valid TOML"),
-    (b"title = 1\ngame = " + b"9" * 5000 + b"\n[limits]\n", 2, "game", "not valid TOML"),
-    (b"game = " + b"[" * 20_000, None, "", "nested too deeply"),
+    (b"title = 1\ngame = " + b"9" * 5000 + b"\n[limits]\n", 2, "", "longer than 1000 characters: break it"),
+    (b"title = 1\nx" + b".a" * 500 + b" = 1\n", 2, "", "longer than 1000 characters"),
+    (b"game = " + b"[" * 20_000, 1, "", "longer than 1000 characters"),
+    (b"game = " + b"[" * 990, None, "", "nested too deeply"),
+    (b"game = [\n" + b"[\n" * 1990, None, "", "nested too deeply"),
+    (
+        b"title = 1\ngame = " + b"[" * 18 + b"]" * 18,
+        2,
+        "game",
+        "more than 16 tables or lists within each other",
+    ),
+    (b"game" + b".a" * 400 + b" = 1\n", None, "game", "more than 16 tables or lists within each other"),
+    (b"\n" * 1999 + b"title = 1\n", 2001, "", "more than 2000 lines"),
+    (
+        b"title = [" + b"0, " * 330 + b"\n" + (b"0, " * 330 + b"\n") * 12 + b"]",
+        None,
+        "",
+        "more than 2000 values",
+    ),
+    (b"title = \x0b\n", 1, "title", "not valid TOML"),
+    (b'title = "\xe2\x80\xa8"\ngame = \n', 2, "game", "not valid TOML"),
     (b"#" * (FILE_BYTES_MAX + 1), None, "", "larger than 65536 bytes"),
     (b"\x00" * 100, 1, "", "not valid TOML"),
 ]
@@ -286,6 +315,64 @@ def test_a_damaged_file_is_one_problem(
     (problem,) = problems_of(path)
     assert (problem.file, problem.line, problem.key) == (str(path), line, key)
     assert says in problem.message
+
+
+def test_a_long_file_within_the_limits_loads(tmp_path: Path) -> None:
+    comments = "\n".join(
+        ["# " + "x" * (LINE_LENGTH_MAX - 2)] * 50 + ["#"] * (LINES_MAX - 50 - GOOD.count("\n") - 1)
+    )
+    assert Paytable.load(write(tmp_path, f"{comments}\n{GOOD}")).title == "Brag"
+
+
+def test_reading_ends_with_many_problems_and_says_so(tmp_path: Path) -> None:
+    unknown = "".join(f"k{place} = 1\n" for place in range(PROBLEMS_MAX + 1))
+    told = problems_of(write(tmp_path, unknown + GOOD))
+    assert [problem.line for problem in told] == [*range(1, PROBLEMS_MAX + 1), None]
+    assert told[-1].message.startswith("these are the first 200 problems")
+
+
+@pytest.mark.parametrize(
+    ("count", "keys"),
+    [(CURRENCIES_MAX - 1, []), (CURRENCIES_MAX, [(27, "limits")])],
+    ids=["most", "too many"],
+)
+def test_currencies_are_bounded(tmp_path: Path, count: int, keys: list[tuple[int, str]]) -> None:
+    start, end = GOOD.index("[limits.GBP]"), GOOD.index("[[claims]]")
+    limits = GOOD[start:end]
+    more = "".join(limits.replace("GBP", f"C{place:03d}") for place in range(count))
+    text = f"{GOOD[:start]}[limits]\n{limits}{more}{GOOD[end:]}"
+    if keys:
+        assert [(problem.line, problem.key) for problem in problems_of(write(tmp_path, text))] == keys
+    else:
+        assert len(Paytable.load(write(tmp_path, text)).limits) == CURRENCIES_MAX
+
+
+def test_claims_are_bounded(tmp_path: Path) -> None:
+    start = GOOD.index("[[claims]]")
+    most = GOOD[:start] + GOOD[start:] * CLAIMS_MAX
+    assert len(Paytable.load(write(tmp_path, most)).claims) == CLAIMS_MAX
+    (problem,) = problems_of(write(tmp_path, most + GOOD[start:]))
+    assert (problem.key, problem.message) == ("claims", "51 claims: give at most 50")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda size: f"[{' ' * size}\n" * 20,
+        lambda size: f"[{' ' * size}a {' ' * size}\n" * 20,
+        lambda size: f"{' ' * size}a{' ' * size}.{' ' * size}\n" * 20,
+        lambda size: f"{'a . ' * size}\n" * 20,
+        lambda size: f"{'a' * size}\n" * 20,
+        lambda size: "[[claims]]\n" * (8 * size),
+        lambda size: "".join(f"[[z{place}]]\n" for place in range(8 * size)),
+    ],
+    ids=["header", "closed header", "key", "dotted key", "long key", "one list", "many lists"],
+)
+def test_the_lines_of_keys_are_found_in_time_that_grows_with_the_text(make: Callable[[int], str]) -> None:
+    def least(text: str) -> float:
+        return min(repeat(lambda: key_lines(text), timer=process_time, number=1, repeat=7))
+
+    assert least(make(400)) < 9 * least(make(100))
 
 
 def test_a_file_cut_off_before_its_last_limits_never_loads(tmp_path: Path) -> None:

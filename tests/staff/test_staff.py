@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,7 +16,12 @@ from click.testing import CliRunner
 from psycopg import errors as pg
 
 from casino_brag.audit import Entry, EntryType
-from casino_brag.catalogue.staff import (
+from casino_brag.cli.staff import staff
+from casino_brag.db.clock import clock
+from casino_brag.db.embedded import Role as DatabaseRole
+from casino_brag.errors import SetUpError
+from casino_brag.staff.invitations import invited
+from casino_brag.staff.people import (
     FAILURES_MAX,
     LOCKED_OUT_SECONDS,
     IssuedToken,
@@ -33,20 +39,11 @@ from casino_brag.catalogue.staff import (
     set_roles,
     users_and_rights,
 )
-from casino_brag.cli.staff import staff
-from casino_brag.db.clock import clock
-from casino_brag.db.embedded import Role as DatabaseRole
-from casino_brag.errors import SetUpError
-from tests.inprocess import AppHouse
+from tests.colleagues import colleague
+from tests.inprocess import AppHouse, app_house_in
 from tests.running import together
 
 SAID = Said(actor="system:tests", authoriser="the head of compliance", reason="A new colleague.")
-
-
-@pytest.fixture
-def conn(app_house: AppHouse) -> Iterator[psycopg.Connection[Any]]:
-    with app_house.connect(DatabaseRole.APP) as conn:
-        yield conn
 
 
 @pytest.fixture
@@ -273,13 +270,12 @@ def test_nothing_else_is_written_as_a_call(conn: psycopg.Connection[Any], call: 
 def test_a_call_is_on_record_with_who_made_it(conn: psycopg.Connection[Any], name: str) -> None:
     whose = presented(conn, issue_token(conn, name, "x", SAID).token)
     assert whose is not None
-    record_call(conn, whose, {"method": "GET", "path": "/v1/audit/entries", "granted": True})
+    call = {"token_id": whose.token_id, "method": "GET", "path": "/v1/audit/entries", "granted": True}
+    record_call(conn, whose.actor, whose.read_at, call)
     row = conn.execute(
         "SELECT payload FROM audit_entry WHERE type = 'staff.called' AND actor = %s", [whose.actor]
     ).fetchone()
-    assert row == (
-        {"token_id": whose.token_id, "method": "GET", "path": "/v1/audit/entries", "granted": True},
-    )
+    assert row == (call,)
 
 
 def refusals(conn: psycopg.Connection[Any], caller: str) -> int:
@@ -425,6 +421,40 @@ def test_the_commands_add_give_change_and_end(run: Callable[..., str], conn: psy
     assert (entry["actor"], entry["reason"]) == ("system:cli", "Hired.")
     (entry,) = entries(conn, EntryType.STAFF_TOKEN_REVOKED, name)
     assert entry["authoriser"] == "the head"
+
+
+@pytest.mark.parametrize("leave", [("revoke", "anna"), ("roles", "anna", "--role", "auditor")])
+def test_the_commands_tell_who_takes_the_last_approver_away(tmp_path: Path, leave: tuple[str, ...]) -> None:
+    with app_house_in(tmp_path) as house, house.connect() as owner:
+        add_staff(owner, "anna", [Role.APPROVER], SAID)
+        add_staff(owner, "bert", [Role.APPROVER], SAID)
+
+        def told(*arguments: str) -> str:
+            environment = {"DATABASE_URL": house.server.url(DatabaseRole.OWNER)}
+            return CliRunner().invoke(staff, arguments, env=environment, catch_exceptions=False).stderr
+
+        assert told("revoke", "bert") == ""
+        assert "files take effect again" in told(*leave)
+        assert told(*leave) == ""
+
+
+def test_the_commands_invite_reset_and_unlock(
+    run: Callable[..., str], conn: psycopg.Connection[Any], app_house: AppHouse
+) -> None:
+    who = colleague(app_house, Role.EDITOR)
+    assert run("unlock", who.name) == "The account is not locked.\n"
+    with app_house.connect() as owner:
+        owner.execute("UPDATE staff_access SET failures = 3 WHERE staff_id = %s", [who.staff_id])
+    assert run("unlock", who.name, "--reason", "She called.") == "Done.\n"
+    assert f"staff invite {who.name}" in run("reset", who.name)
+    assert run("reset", who.name) == "The person has not joined.\n"
+    shown = run("invite", who.name)
+    made = json.loads(run("invite", who.name, "--json"))
+    first, second = (text.rpartition("/console/join/")[2].split()[0] for text in (shown, made["path"]))
+    assert invited(conn, first) is None
+    assert invited(conn, second) is not None
+    (entry,) = entries(conn, EntryType.STAFF_UNLOCKED, who.name)
+    assert (entry["actor"], entry["reason"]) == ("system:cli", "She called.")
 
 
 def test_a_person_is_added_with_at_least_one_role(app_house: AppHouse) -> None:

@@ -80,14 +80,12 @@ class IssuedToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Presented:
-    """Whose a token is that a call came with, and whether it is good, read at one instant."""
+class Person:
+    """Somebody of staff who acts: by a token, or signed in.  What was read of the roles may have changed since."""
 
-    token_id: str
+    staff_id: UUID
     name: str
-    roles: list[str]
-    state: str
-    read_at: datetime
+    roles: frozenset[Role]
 
     @property
     def actor(self) -> str:
@@ -95,14 +93,45 @@ class Presented:
         return f"staff:{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """Whose a token is that a call came with, and whether it is good, read at one instant."""
+
+    token_id: str
+    staff_id: UUID
+    name: str
+    roles: list[str]
+    state: str
+    read_at: datetime
+
+    @property
+    def person(self) -> Person:
+        """Who calls."""
+        return Person(self.staff_id, self.name, frozenset(map(Role, self.roles)))
+
+    @property
+    def actor(self) -> str:
+        """The person, as audit entries name it."""
+        return self.person.actor
+
+
+def is_name(text: str) -> bool:
+    """Whether a person of staff can have this name.
+
+    >>> is_name("ada.lovelace"), is_name("Ada")
+    (True, False)
+    """
+    return _NAME.fullmatch(text) is not None
+
+
 def add_staff(conn: psycopg.Connection[Any], name: str, roles: Iterable[Role], said: Said) -> None:
     """Adds a person.  `SetUpError` for a name that will not do or is somebody's, and for no role at all."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise SetUpError(
             f"{name!r} is no name of staff: use 1 to 63 lower-case letters, digits, hyphens and dots."
         )
     staff_id, held = uuid7(), _in_order(roles)
-    entry = _entry(conn, EntryType.STAFF_ADDED, said, after={"name": name, "roles": held})
+    entry = entry_of(conn, EntryType.STAFF_ADDED, said, after={"name": name, "roles": held})
     try:
         conn.execute("SELECT staff_add(%s, %s, %s, %s)", [staff_id, name, held, entry.text()])
     except UniqueViolation as taken:
@@ -118,16 +147,21 @@ def set_roles(conn: psycopg.Connection[Any], name: str, roles: Iterable[Role], s
 
     `SetUpError` for nobody's name, for somebody who has retired, and for no role at all.
     """
-    staff_id, before = _working(conn, name)
+    staff_id, before = working(conn, name)
     held = _in_order(roles)
-    entry = _entry(
+    entry = entry_of(
         conn,
         EntryType.STAFF_ROLES_CHANGED,
         said,
         before={"name": name, "roles": before},
         after={"name": name, "roles": held},
     )
-    return _did(conn, "SELECT staff_roles_set(%s, %s, %s)", [staff_id, held, entry.text()])
+    return did(conn, "SELECT staff_roles_set(%s, %s, %s)", [staff_id, held, entry.text()])
+
+
+def has_approver(conn: psycopg.Connection[Any]) -> bool:
+    """Whether somebody on the staff approves paytables, so that files alone change nothing."""
+    return did(conn, "SELECT paytable_needs_approval()", [])
 
 
 def issue_token(
@@ -141,14 +175,14 @@ def issue_token(
         raise SetUpError(f"Say what the token is for, on one line of at most {LABEL_LENGTH_MAX} characters.")
     if not 1 <= days <= TOKEN_DAYS_MAX:
         raise SetUpError(f"A token is good for 1 to {TOKEN_DAYS_MAX} days.")
-    staff_id, _ = _working(conn, name)
+    staff_id, _ = working(conn, name)
     issued = IssuedToken(
         name,
         "t_" + secrets.token_hex(6),
         TOKEN_PREFIX + secrets.token_urlsafe(32),
         clock(conn) + timedelta(days=days),
     )
-    entry = _entry(
+    entry = entry_of(
         conn,
         EntryType.STAFF_TOKEN_ISSUED,
         said,
@@ -160,7 +194,7 @@ def issue_token(
         },
     )
     values = [issued.token_id, staff_id, hash_of(issued.token), label, issued.expires_at, entry.text()]
-    if not _did(conn, "SELECT staff_token_issue(%s, %s, %s, %s, %s, %s)", values):
+    if not did(conn, "SELECT staff_token_issue(%s, %s, %s, %s, %s, %s)", values):
         raise SetUpError(f"{name} has retired, and gets no token.")
     return issued
 
@@ -175,8 +209,8 @@ def revoke(conn: psycopg.Connection[Any], name_or_token: str, said: Said) -> boo
     row = conn.execute("SELECT staff_id, roles FROM staff WHERE name = %s", [name_or_token]).fetchone()
     if row is None:
         raise SetUpError(f"{name_or_token!r} is nobody's name and no token's id: see staff list.")
-    entry = _entry(conn, EntryType.STAFF_RETIRED, said, before={"name": name_or_token, "roles": row[1]})
-    return _did(conn, "SELECT staff_retire(%s, %s)", [row[0], entry.text()])
+    entry = entry_of(conn, EntryType.STAFF_RETIRED, said, before={"name": name_or_token, "roles": row[1]})
+    return did(conn, "SELECT staff_retire(%s, %s)", [row[0], entry.text()])
 
 
 def _revoke_token(conn: psycopg.Connection[Any], token_id: str, said: Said) -> bool:
@@ -184,8 +218,8 @@ def _revoke_token(conn: psycopg.Connection[Any], token_id: str, said: Said) -> b
     if row is None:
         raise SetUpError(f"There is no token {token_id}: see staff list.")
     payload = {"name": row[0], "token_id": token_id, "label": row[1]}
-    entry = _entry(conn, EntryType.STAFF_TOKEN_REVOKED, said, payload=payload)
-    return _did(conn, "SELECT staff_token_revoke(%s, %s)", [token_id, entry.text()])
+    entry = entry_of(conn, EntryType.STAFF_TOKEN_REVOKED, said, payload=payload)
+    return did(conn, "SELECT staff_token_revoke(%s, %s)", [token_id, entry.text()])
 
 
 def users_and_rights(conn: psycopg.Connection[Any]) -> list[dict[str, Any]]:
@@ -211,19 +245,18 @@ def presented(conn: psycopg.Connection[Any], token: str) -> Presented | None:
     """Whose this token is; None where it is nobody's."""
     with conn.cursor(row_factory=class_row(Presented)) as cursor:
         return cursor.execute(
-            "SELECT token_id, name, roles, state, now() AS read_at FROM staff_token_now WHERE token_hash = %s",
+            "SELECT token_id, staff_id, name, roles, state, now() AS read_at FROM staff_token_now"
+            " WHERE token_hash = %s",
             [hash_of(token)],
         ).fetchone()
 
 
-def record_call(conn: psycopg.Connection[Any], caller: Presented, call: Mapping[str, Any]) -> None:
-    """Puts on record that a person made a call: what was asked, from where, and whether it was the person's to ask."""
-    entry = Entry(
-        type=EntryType.STAFF_CALLED,
-        occurred_at=caller.read_at,
-        actor=caller.actor,
-        payload={"token_id": caller.token_id, **call},
-    )
+def record_call(conn: psycopg.Connection[Any], actor: str, at: datetime, call: Mapping[str, Any]) -> None:
+    """Puts on record that a person made a call.
+
+    `call` says by which token or session, what was asked, from where, and whether it was the person's to ask.
+    """
+    entry = Entry(type=EntryType.STAFF_CALLED, occurred_at=at, actor=actor, payload=call)
     conn.execute("SELECT staff_called(%s)", [entry.text()])
 
 
@@ -265,7 +298,8 @@ def hash_of(token: str) -> bytes:
     return sha256(token.encode()).digest()
 
 
-def _working(conn: psycopg.Connection[Any], name: str) -> tuple[UUID, list[str]]:
+def working(conn: psycopg.Connection[Any], name: str) -> tuple[UUID, list[str]]:
+    """The id and roles of a person; `SetUpError` for nobody's name and for somebody who has retired."""
     row = conn.execute("SELECT staff_id, roles, retired_at FROM staff WHERE name = %s", [name]).fetchone()
     if row is None:
         raise SetUpError(f"There is nobody called {name!r}. To add somebody: staff add {name} --role ROLE.")
@@ -281,7 +315,8 @@ def _in_order(roles: Iterable[Role]) -> list[str]:
     return [role.value for role in Role if role in wanted]
 
 
-def _entry(conn: psycopg.Connection[Any], kind: EntryType, said: Said, **told: Any) -> Entry:
+def entry_of(conn: psycopg.Connection[Any], kind: EntryType, said: Said, **told: Any) -> Entry:
+    """The entry of a change about staff."""
     return Entry(
         type=kind,
         occurred_at=clock(conn),
@@ -292,7 +327,8 @@ def _entry(conn: psycopg.Connection[Any], kind: EntryType, said: Said, **told: A
     )
 
 
-def _did(conn: psycopg.Connection[Any], query: str, values: list[Any]) -> bool:
+def did(conn: psycopg.Connection[Any], query: str, values: list[Any]) -> bool:
+    """What a function of the database answers that tells whether it did what it is for."""
     row = conn.execute(query, values).fetchone()
     assert row is not None
     return bool(row[0])
