@@ -10,18 +10,11 @@ from typing import Any
 
 import click
 
-from casino_brag.catalogue.closures import (
-    REASON_LENGTH_MAX,
-    ClosureState,
-    close,
-    closures,
-    game_states,
-    open_again,
-    scope_named,
-)
+from casino_brag.catalogue.closures import ClosureState, close, closures, game_states, open_again, scope_named
 from casino_brag.cli.arguments import ACTOR, Parsed, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
 from casino_brag.db.clock import rfc3339
+from casino_brag.staff.acting import REASON_LENGTH_MAX
 
 
 def _reason(text: str) -> str:

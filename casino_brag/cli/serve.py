@@ -146,6 +146,7 @@ def _greeting(address: str, data_dir: Path, started: _Started) -> str:
         "casino-brag is ready.",
         f"  API          {base}/docs   ({base}/openapi.json)",
         f"  Games        {base}/v1/games",
+        f"  Console      {base}/console   (people: casino-brag staff add, staff invite)",
         f"  Readiness    {base}/readyz",
         f"  Operator     {operator.operator}   key {operator.key_id}   secret {operator.secret}",
         f"  Data         {data_dir.absolute()}",
@@ -208,8 +209,12 @@ class _PatientArbiter(Arbiter):  # type: ignore[misc]
                 [sys.executable, "-m", "casino_brag", "worker"],
                 env=self._jobs_environment,
                 stdin=subprocess.DEVNULL,
-                preexec_fn=die_with_parent,  # noqa: PLW1509 - the master has one thread
+                preexec_fn=self._born,  # noqa: PLW1509 - the master has one thread
             )
+
+    def _born(self) -> None:
+        if not die_with_parent(self.pid):
+            os._exit(1)
 
     def stop(self, graceful: bool = True) -> None:
         """Stops the workers, and the job worker with them."""

@@ -1,28 +1,32 @@
-"""``staff``: people, what each may do, and the tokens their programs call with."""
+"""``staff``: people, what each may do, how they come to sign in, and the tokens their programs call with."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
+import psycopg
 
-from casino_brag.catalogue.staff import (
+from casino_brag.cli.arguments import ACTOR, json_option
+from casino_brag.cli.installation import data_dir_option, database, migrated_connection
+from casino_brag.db.clock import rfc3339
+from casino_brag.staff.invitations import INVITATION_HOURS, invite, reset, unlock
+from casino_brag.staff.people import (
     TOKEN_DAYS,
     TOKEN_DAYS_MAX,
     Role,
     Said,
     TokenState,
     add_staff,
+    has_approver,
     issue_token,
     revoke,
     set_roles,
     users_and_rights,
 )
-from casino_brag.cli.arguments import ACTOR, json_option
-from casino_brag.cli.installation import data_dir_option, database, migrated_connection
-from casino_brag.db.clock import rfc3339
 
 role_option = click.option(
     "--role",
@@ -71,7 +75,9 @@ def change_roles(
 ) -> None:
     """Give a person these roles in place of those held before."""
     with database(data_dir) as addresses, migrated_connection(addresses) as conn:
-        changed = set_roles(conn, name, map(Role, roles), _said(reason, authoriser))
+        changed = _telling_of_the_last(
+            conn, lambda: set_roles(conn, name, map(Role, roles), _said(reason, authoriser))
+        )
     click.echo("Done." if changed else "It was so before.")
 
 
@@ -119,8 +125,47 @@ def token(
 def end(name_or_token_id: str, reason: str | None, authoriser: str | None, data_dir: Path) -> None:
     """End a token, or retire a person, whose tokens all end then.  A name is not given to anybody else."""
     with database(data_dir) as addresses, migrated_connection(addresses) as conn:
-        changed = revoke(conn, name_or_token_id, _said(reason, authoriser))
+        changed = _telling_of_the_last(
+            conn, lambda: revoke(conn, name_or_token_id, _said(reason, authoriser))
+        )
     click.echo("Done." if changed else "It was so before.")
+
+
+@staff.command("invite")
+@click.argument("name")
+@json_option
+@_said_options
+def make_link(name: str, as_json: bool, reason: str | None, authoriser: str | None, data_dir: Path) -> None:
+    """Make a link by which a person joins the console, and show it this once.  A link before ends."""
+    with database(data_dir) as addresses, migrated_connection(addresses) as conn:
+        made = invite(conn, name, _said(reason, authoriser))
+    if as_json:
+        click.echo(json.dumps({"name": name, "path": made.path, "expires_at": rfc3339(made.expires_at)}))
+        return
+    click.echo(
+        f"For {name} alone, within {INVITATION_HOURS} hours, at the address of the service:\n{made.path}"
+    )
+    click.echo("The link is good once, and is not shown again.")
+
+
+@staff.command("unlock")
+@click.argument("name")
+@_said_options
+def lift_lock(name: str, reason: str | None, authoriser: str | None, data_dir: Path) -> None:
+    """Let a person sign in who is locked out after failures."""
+    with database(data_dir) as addresses, migrated_connection(addresses) as conn:
+        changed = unlock(conn, name, _said(reason, authoriser))
+    click.echo("Done." if changed else "The account is not locked.")
+
+
+@staff.command("reset")
+@click.argument("name")
+@_said_options
+def begin_anew(name: str, reason: str | None, authoriser: str | None, data_dir: Path) -> None:
+    """End a person's password, second factor and sessions, of which something is lost.  Then invite anew."""
+    with database(data_dir) as addresses, migrated_connection(addresses) as conn:
+        changed = reset(conn, name, _said(reason, authoriser))
+    click.echo(f"Done. For a link: staff invite {name}" if changed else "The person has not joined.")
 
 
 @staff.command("list")
@@ -139,6 +184,18 @@ def list_staff(as_json: bool, data_dir: Path) -> None:
         for held in person["tokens"]:
             state = f"until {held['expires_at']}" if held["state"] == TokenState.LIVE else held["state"]
             click.echo(f"    {held['token_id']}  {state}  {held['label']}")
+
+
+def _telling_of_the_last(conn: psycopg.Connection[Any], change: Callable[[], bool]) -> bool:
+    """Makes a change, and says so where nobody is left who approves."""
+    had_approver = has_approver(conn)
+    changed = change()
+    if had_approver and not has_approver(conn):
+        click.echo(
+            "Nobody is left who approves paytables: from now on the files take effect again, at the next start.",
+            err=True,
+        )
+    return changed
 
 
 def _said(reason: str | None, authoriser: str | None) -> Said:

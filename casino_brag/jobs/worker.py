@@ -16,10 +16,11 @@ import structlog
 
 from casino_brag.audit.publishing import PublishedDiffers
 from casino_brag.audit.sealer import AT_MOST, LogBroken, Sealing
-from casino_brag.catalogue import webhooks
+from casino_brag.catalogue import activations, webhooks
 from casino_brag.config import Config
 from casino_brag.db.pool import Connect
 from casino_brag.errors import ServiceError
+from casino_brag.jobs.simulations import Simulations
 from casino_brag.rounds import expiry, paying
 from casino_brag.rounds.house import House
 from casino_brag.watch import accumulating, checking, clocks, large
@@ -63,10 +64,12 @@ def jobs(config: Config, sealing: Sealing) -> tuple[Job, ...]:
     """All there is to attend to.  `SetUpError` names a setting that is wrong."""
     suspension = Suspension(config.rtp_suspension)
     amounts = LargeAmounts.parse(config.large_amounts)
+    simulations = Simulations(config.database_url)
     return (
         Job("wallets", 0.5, paying.attend, paying.begin),
         Job("webhooks", 1.0, _deliver),
         Job("interrupted rounds", 10.0, expiry.attend),
+        Job("activations", 2.0, lambda connect, _: activations.attend(connect)),
         Job("sealer", 1.0, lambda connect, _: sealing.attend(connect), full=AT_MOST),
         Job("log parts", 6 * 3600.0, _make_parts_of_the_log),
         Job(
@@ -78,6 +81,7 @@ def jobs(config: Config, sealing: Sealing) -> tuple[Job, ...]:
         Job("daily check", 60.0, checking.attend),
         Job("large amounts", 5.0, lambda connect, _: large.attend(connect, amounts), full=large.BATCH),
         Job("clock", 10.0, lambda connect, _: clocks.attend(connect)),
+        Job("simulations", 2.0, lambda connect, _: simulations.attend(connect)),
     )
 
 

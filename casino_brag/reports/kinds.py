@@ -37,6 +37,11 @@ ROUTINE: Final = PLAY | {
     EntryType.RTP_CHECKED,
     EntryType.REPLAY_COMPLETED,
     EntryType.STAFF_CALLED,
+    EntryType.STAFF_SIGNED_IN,
+    EntryType.STAFF_PROVED,
+    EntryType.STAFF_SIGNED_OUT,
+    EntryType.PAYTABLE_DRAFT_CREATED,
+    EntryType.PAYTABLE_DRAFT_SAVED,
 }
 """What goes as it should, and is no event; any other type of entry is one, a new one too."""
 

@@ -35,6 +35,11 @@ _NUMBERS: Final = (
 
 def html(report: Report) -> str:
     """A report as one HTML file, which loads nothing and runs nothing."""
+    return rendered(parts(report))
+
+
+def parts(report: Report) -> Page:
+    """What a report's page shows."""
     about = report.about()
     time = "as things stood when it was made" if report.since is None else f"{about['from']} to {about['to']}"
     identity = (
@@ -43,7 +48,7 @@ def html(report: Report) -> str:
         ("Made at", about["made_at"]),
         ("Program", " ".join(about["program"].values())),
     )
-    return rendered(Page(report.kind.title, identity, tuple(_sections(report))))
+    return Page(report.kind.title, identity, tuple(_sections(report)))
 
 
 def _sections(report: Report) -> Iterator[Section]:

@@ -14,9 +14,9 @@ import psycopg
 from psycopg.rows import dict_row
 
 from casino_brag.audit import EntryType
-from casino_brag.catalogue.staff import users_and_rights
 from casino_brag.game.paytable import Paytable
 from casino_brag.odds.par_sheet import par_sheet
+from casino_brag.staff.people import users_and_rights
 from casino_brag.watch.cases import changes_of
 
 Items = list[dict[str, Any]]
@@ -121,8 +121,8 @@ def par_sheets(conn: psycopg.Connection[Any], asked: Asked) -> Items:
     with conn.cursor(row_factory=dict_row) as cursor:
         versions = cursor.execute(
             "SELECT v.game, v.version AS paytable_version, v.digest AS paytable_digest, v.published_at,"
-            " v.version_id = g.active_version_id AS active, v.document"
-            " FROM paytable_version AS v JOIN game AS g USING (game) ORDER BY v.game, v.version LIMIT %s",
+            " coalesce(v.version_id = g.active_version_id, false) AS active, v.document"
+            " FROM paytable_version AS v LEFT JOIN game AS g USING (game) ORDER BY v.game, v.version LIMIT %s",
             [asked.limit],
         ).fetchall()
     return [
