@@ -8,7 +8,7 @@ export PYTHON
 # A file's tests stay together and share its services; files go in order, or the long ones of few tests would come last.
 TESTS_BESIDE_EACH_OTHER := --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help serve test check bench manifest
+.PHONY: help serve test check bench manifest pictures
 
 help: ## List these targets
 	@sed -n 's/^\([a-z]*\): ## /  make \1\t/p' Makefile
@@ -35,3 +35,7 @@ manifest: ## After a change that was meant: make the manifests of the program's 
 bench: ## Measure, in ratios taken within one run
 	@requirements/setup.sh dev
 	@exec .venv/bin/python benchmarks/run.py $(ARGS)
+
+pictures: ## Make the console's pictures anew, of a demonstration
+	@requirements/setup.sh test
+	@.venv/bin/python -m tests.browser.pictures

@@ -5,8 +5,7 @@ from __future__ import annotations
 from flask import Flask
 
 from casino_brag.config import Config, read_config
-from casino_brag.web import rate, requests
-from casino_brag.web.api import register
+from casino_brag.web import api, console, rate, requests
 from casino_brag.web.logs import configure
 from casino_brag.web.service import EXTENSION, Service
 
@@ -25,5 +24,6 @@ def create_app(config: Config | None = None) -> Flask:
     app.extensions[EXTENSION] = Service.of(config)
     requests.watch(app)
     rate.limit(app, config.rate_per_second)
-    register(app)
+    api.register(app)
+    console.register(app)
     return app

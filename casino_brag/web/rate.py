@@ -42,14 +42,14 @@ class Buckets:
 
 
 def limit(app: Flask, per_second: int) -> None:
-    """Limits each caller of /v1 to `per_second` requests a second in this worker; 0 is no limit."""
+    """Limits each caller of /v1 and /console to `per_second` requests a second in this worker; 0 is no limit."""
     if per_second == 0:
         return
     buckets = Buckets(per_second)
 
     @app.before_request
     def take() -> None:
-        if not request.path.startswith("/v1/"):
+        if not request.path.startswith(("/v1/", "/console")):
             return
         # Who calls is not proven yet: a name that somebody borrows is another caller's from another address.
         name = request.headers.get("Authorization") or request.headers.get("X-Operator") or ""

@@ -1,10 +1,12 @@
-"""What happens around every request: its identifier, its log line, the headers of every answer."""
+"""What happens around every request: its identifier, its log line, what goes on record, every answer's headers."""
 
 from __future__ import annotations
 
 import re
 import time
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
 
 import structlog
 from flask import Flask, Response, g, request
@@ -14,6 +16,10 @@ from casino_brag.errors import Code, ServiceError
 from casino_brag.ids import uuid7
 
 BODY_BYTES_MAX: Final = 64 * 1024
+
+PATH_LENGTH_MAX: Final = 200
+ADDRESS_LENGTH_MAX: Final = 64
+"""Of a longer one so much goes on record."""
 
 _REQUEST_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-[0-9a-f]{2}")
@@ -47,6 +53,25 @@ def body() -> bytes:
     if len(content) > BODY_BYTES_MAX:
         raise ServiceError(Code.BODY_TOO_LARGE, "A body has at most 64 KiB.")
     return content
+
+
+def address() -> str:
+    """Where this request comes from, as it goes on record."""
+    return (request.remote_addr or "local")[:ADDRESS_LENGTH_MAX]
+
+
+def anonymous_call() -> dict[str, Any]:
+    """What goes on record of a request of nobody's: its method, path and address.
+
+    Whoever calls may have written anything, and it is kept for ever.
+    """
+    return {"method": request.method, "path": quote(request.path)[:PATH_LENGTH_MAX], "address": address()}
+
+
+def call(body: Mapping[str, Any] | None, granted: bool) -> dict[str, Any]:
+    """What goes on record of a request of somebody's: the query too, which never holds a secret, and this body."""
+    query = quote(request.query_string, safe="%!$&'()*+,-./:;=?@_~")
+    return {**anonymous_call(), "query": query, "body": body, "granted": granted}
 
 
 def _begin() -> None:

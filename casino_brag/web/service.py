@@ -16,8 +16,9 @@ EXTENSION: Final = "casino_brag"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The database, and what rounds need beside it."""
+    """The configuration, the database, and what rounds need beside it."""
 
+    config: Config
     database: Database
     house: House
 
@@ -25,6 +26,7 @@ class Service:
     def of(cls, config: Config) -> Service:
         """The service that a configuration describes.  Nothing is connected yet."""
         return cls(
+            config,
             Database(config.database_url, pool_size=config.pool_size),
             House.with_keys(
                 config.seal_keys,

@@ -15,8 +15,11 @@ from casino_brag.web.api import (
     games,
     health,
     operator,
+    paytable_drafts,
+    paytables,
     player,
     reports,
+    simulations,
     staff_reports,
 )
 from casino_brag.web.api.problems import ProblemApi
@@ -62,7 +65,20 @@ def register(app: Flask) -> None:
     del api.spec.components.schemas[
         "PaginationMetadata"
     ]  # flask-smorest's own, for headers that are not ours
-    for room in (games, player, operator, closures, reports, checkpoints, compliance, staff_reports, health):
+    for room in (
+        games,
+        player,
+        operator,
+        closures,
+        reports,
+        checkpoints,
+        compliance,
+        staff_reports,
+        paytables,
+        paytable_drafts,
+        simulations,
+        health,
+    ):
         api.register_blueprint(room.blueprint)
     app.register_blueprint(docs.blueprint_for(api))
     cors.allow(app)

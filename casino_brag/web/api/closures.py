@@ -9,17 +9,10 @@ import marshmallow as ma
 import psycopg
 from marshmallow import fields
 
-from casino_brag.catalogue.closures import (
-    REASON_LENGTH_MAX,
-    ClosureState,
-    GameState,
-    Scope,
-    close,
-    game_states,
-    open_again,
-)
+from casino_brag.catalogue.closures import ClosureState, GameState, Scope, close, game_states, open_again
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
+from casino_brag.staff.acting import REASON_LENGTH_MAX
 from casino_brag.web.api.fields import one_of, written
 from casino_brag.web.api.problems import StrictBlueprint
 from casino_brag.web.api.signed import HEADERS, PROBLEMS, SIGNED, signing_caller

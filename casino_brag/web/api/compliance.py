@@ -11,12 +11,11 @@ from flask import Response
 from casino_brag.audit.listing import Filter, list_entries
 from casino_brag.audit.part import verify_part
 from casino_brag.audit.proving import inclusion, leaves_of
-from casino_brag.catalogue.staff import Role
 from casino_brag.db.clock import rfc3339
 from casino_brag.errors import Code, ServiceError
-from casino_brag.rounds.integrity import check_integrity
 from casino_brag.rounds.rng_status import rng_status
-from casino_brag.rounds.upkeep import integrity_entry, record
+from casino_brag.rounds.upkeep import check_now
+from casino_brag.staff.people import Role
 from casino_brag.watch.status import status
 from casino_brag.web.api.checkpoints import checkpoint
 from casino_brag.web.api.compliance_schemas import (
@@ -147,23 +146,16 @@ def post_integrity() -> dict[str, Any]:
 
     When they differ, the process that answers deals no more.
     """
-    house = service().house
     with service().database.connection() as conn:
         caller = staff_caller(conn, WATCHERS)
-        result = check_integrity(conn)
-        if result.problems:
-            house.generator.fail(" ".join(result.problems))
-        entry = integrity_entry(conn, result, actor=caller.actor)
-        record(conn, [entry])
-    failure = house.generator.failure
-    problems = result.problems or (() if failure is None else (failure,))
+        found, checked_at = check_now(conn, service().house.generator, actor=caller.actor)
     return {
-        "agrees": not problems,
-        "checked_at": rfc3339(entry.occurred_at),
-        "files": result.files,
-        "paytables": result.paytables,
-        "manifest_digest": result.manifest_digest,
-        "problems": problems,
+        "agrees": not found.problems,
+        "checked_at": rfc3339(checked_at),
+        "files": found.files,
+        "paytables": found.paytables,
+        "manifest_digest": found.manifest_digest,
+        "problems": found.problems,
     }
 
 

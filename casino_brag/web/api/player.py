@@ -83,7 +83,7 @@ def session() -> dict[str, Any]:
         caller.must_be_live()
         house = service().house
         waiting = open_rounds(conn, house, caller)
-        limits = limits_in(conn, house.shelf, caller.currency, caller.session_game)
+        limits = limits_in(conn, house.shelf, caller.currency, caller.session_game, caller.jurisdiction)
         net_minor = net_position_minor(conn, caller)
         commitments = offered(conn, house, caller)
     balance_minor: int | None = caller.balance_minor

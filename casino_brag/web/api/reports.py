@@ -70,7 +70,7 @@ def get_rounds(query: dict[str, Any]) -> Response | dict[str, Any]:
         return list_operator_rounds(conn, operator_id, wanted, after=after, limit=limit)
 
     if wants_csv(query.get("format")):
-        return listed("rounds", _ROUND_COLUMNS, read, "round_id", query, flat=_flat_round)
+        return listed("rounds", ROUND_COLUMNS, read, "round_id", query, flat=flat_round)
     return page(read, "round_id", query)
 
 
@@ -167,7 +167,7 @@ def _report(operator: SigningOperator, items: list[dict[str, Any]], **times: dat
     }
 
 
-_ROUND_COLUMNS: Final = (
+ROUND_COLUMNS: Final = (
     *("round_id", "player", "session_id", "channel", "jurisdiction", "test", "mode", "currency", "game"),
     *("paytable_version", "paytable_digest", "rng_digest", "client_seed", "state", "opened_at", "settled_at"),
     *("player_cards", "player_category", "dealer_cards", "dealer_category", "dealer_qualified"),
@@ -176,9 +176,11 @@ _ROUND_COLUMNS: Final = (
     *("total_staked_minor", "total_payout_minor", "net_minor", "payout_state"),
     *("voided_at", "void_reason", "void_approver", "refund_minor", "compensation_minor"),
 )
+"""What a table says of each round."""
 
 
-def _flat_round(found: Mapping[str, Any]) -> dict[str, Any]:
+def flat_round(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A round in full as a row of those columns."""
     void = found["void"] or {}
     return {
         **found,

@@ -360,11 +360,20 @@ class FigureSchema(ma.Schema):
     strategy = fields.String(required=True)
 
 
+class NextChangeSchema(ma.Schema):
+    """A change that is to come."""
+
+    at = fields.String(required=True, metadata={"format": "date-time"})
+    version = fields.Integer(required=True)
+    notice = fields.String(required=True)
+
+
 class ChangeSchema(ma.Schema):
-    """When a game last changed."""
+    """When a game last changed, and the next change that is known of."""
 
     changed_at = fields.String(required=True, metadata={"format": "date-time"})
     notice = fields.String(required=True)
+    next = fields.Nested(NextChangeSchema, required=True, allow_none=True)
 
 
 class GameSchema(ma.Schema):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import quote
 
 import psycopg
 from flask import request
 
-from casino_brag.catalogue.staff import (
+from casino_brag.errors import Code, ServiceError
+from casino_brag.staff.people import (
     FAILURES_MAX,
     Presented,
     Role,
@@ -20,12 +20,9 @@ from casino_brag.catalogue.staff import (
     record_call,
     record_refusal,
 )
-from casino_brag.errors import Code, ServiceError
+from casino_brag.web.requests import address, anonymous_call, call
 
 _BEARER: Final = re.compile(r"(?i:bearer) +(.+)")
-
-PATH_LENGTH_MAX: Final = 200
-"""Of a longer path so much goes on record."""
 
 PROBLEMS: Final = (
     Code.UNAUTHENTICATED,
@@ -43,9 +40,15 @@ def for_roles(roles: Sequence[Role]) -> list[dict[str, list[str]]]:
 
 
 def staff_caller(
-    conn: psycopg.Connection[Any], roles: Sequence[Role], body: Mapping[str, Any] | None = None
+    conn: psycopg.Connection[Any],
+    roles: Sequence[Role],
+    body: Mapping[str, Any] | None = None,
+    *,
+    recorded: bool = True,
 ) -> Presented:
     """Who calls, a person with one of these roles; that is on record before anything is answered, with the body.
+
+    A call that is not `recorded`, since it is made at every keystroke, is on record where it is refused.
 
     Raises `ServiceError`: unauthenticated (no token, or one that is nobody's, has expired or was revoked; that is on
     record too), rate_limited (such a one from an address that others came from), forbidden.
@@ -56,36 +59,23 @@ def staff_caller(
     caller = presented(conn, token[1])
     if caller is None or caller.state != TokenState.LIVE:
         _refuse_locked_out(conn)
-        record_refusal(conn, _address(), caller, _call())
+        record_refusal(conn, address(), caller, anonymous_call())
         raise ServiceError(
             Code.UNAUTHENTICATED,
             "The token is not good, or not any more. Ask for one: casino-brag staff token.",
         )
     granted = not set(roles).isdisjoint(caller.roles)
-    record_call(conn, caller, {**_call(), "query": _query(), "body": body, "granted": granted})
+    if recorded or not granted:
+        record_call(conn, caller.actor, caller.read_at, {"token_id": caller.token_id, **call(body, granted)})
     if not granted:
         raise ServiceError(Code.FORBIDDEN, f"This is for {' or '.join(roles)}. Ask somebody who is that.")
     return caller
 
 
 def _refuse_locked_out(conn: psycopg.Connection[Any]) -> None:
-    if seconds := locked_out_seconds(conn, _address()):
+    if seconds := locked_out_seconds(conn, address()):
         raise ServiceError(
             Code.RATE_LIMITED,
             f"{FAILURES_MAX} wrong tokens came from your address within a minute. Wait, or send a good one.",
             retry_after_seconds=seconds,
         )
-
-
-def _address() -> str:
-    return (request.remote_addr or "local")[:64]
-
-
-def _call() -> dict[str, Any]:
-    # Whoever calls may have written anything, and it is kept for ever.
-    return {"method": request.method, "path": quote(request.path)[:PATH_LENGTH_MAX], "address": _address()}
-
-
-def _query() -> str:
-    # A token stands in a header and never in the query, which says what was asked for.
-    return quote(request.query_string, safe="%!$&'()*+,-./:;=?@_~")

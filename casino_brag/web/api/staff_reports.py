@@ -9,12 +9,12 @@ from flask import Response
 from marshmallow import fields
 
 from casino_brag.audit import EntryType
-from casino_brag.catalogue.staff import Role
 from casino_brag.errors import Code, ServiceError, SetUpError
 from casino_brag.reports import pages
 from casino_brag.reports.kinds import ReportName
 from casino_brag.reports.making import Wanted, WantedWrongly, make_report
 from casino_brag.rounds.reports import NO_ACTIVITY, Period
+from casino_brag.staff.people import Role
 from casino_brag.web.api.docs import PAGE_POLICY
 from casino_brag.web.api.fields import one_of, printable
 from casino_brag.web.api.problems import StrictBlueprint
