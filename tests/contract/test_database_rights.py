@@ -21,6 +21,16 @@ CHANGING = {
     "operator_client_seeds",
     "paytable_publish",
     "game_disable",
+    "paytable_draft_create",
+    "paytable_draft_save",
+    "paytable_draft_submit",
+    "paytable_draft_approve",
+    "paytable_draft_reject",
+    "paytable_activate",
+    "paytable_activate_scheduled",
+    "paytable_schedule_set",
+    "paytable_schedule_end",
+    "paytable_retire",
     "player_account",
     "wallet_move",
     "session_open",
@@ -59,6 +69,21 @@ CHANGING = {
     "staff_retire",
     "staff_called",
     "staff_refused",
+    "staff_invite",
+    "staff_join",
+    "staff_reset",
+    "staff_unlock",
+    "staff_try",
+    "staff_try_failed",
+    "staff_password_right",
+    "staff_sign_in",
+    "staff_prove",
+    "staff_session_seen",
+    "staff_session_end",
+    "staff_password_change",
+    "staff_factor_change",
+    "proposal_make",
+    "proposal_decide",
     "replay_record",
     "audit_parts_make",
     "audit_sealer_take",
@@ -68,11 +93,28 @@ CHANGING = {
     "program_failure_record",
     "clock_look_keep",
     "large_amounts_keep",
+    "simulation_queue",
+    "simulation_cancel",
+    "simulation_take",
+    "simulation_begin",
+    "simulation_keep",
+    "simulation_end",
 }
 """Functions that act for the owner."""
 
-READING = {"database_epoch", "latest_commitment", "closure_of", "rtp_pending", "rtp_dealt_next"}
+READING = {
+    "database_epoch",
+    "latest_commitment",
+    "closure_of",
+    "rtp_pending",
+    "rtp_dealt_next",
+    "paytable_needs_approval",
+    "simulation_player",
+}
 """Functions that only read, and as the caller."""
+
+LOCKING = {"paytable_lock"}
+"""Functions that only let others wait, and as the caller."""
 
 FUNCTIONS = """
     SELECT p.proname, p.prosecdef, p.proconfig, p.proowner::regrole::text, p.provolatile::text,
@@ -119,7 +161,6 @@ def test_the_application_works_as_its_own_role_with_commits_that_last(
     row = application.execute("SELECT current_user").fetchone()
     assert row == ("casino_brag_app",)
     assert setting(application, "synchronous_commit") == "on"
-    assert setting(application, "fsync") == "on"
     assert setting(application, "full_page_writes") == "on"
     assert setting(application, "timezone") == "UTC"
     for limit in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
@@ -229,9 +270,10 @@ def test_functions_are_for_the_application_only_and_only_those_it_needs(app_hous
     with app_house.connect() as owner:
         functions = owner.execute(FUNCTIONS).fetchall()
     granted = {name: (definer, kind) for name, definer, _, _, kind, may, _ in functions if may}
-    assert granted.keys() == CHANGING | READING
+    assert granted.keys() == CHANGING | READING | LOCKING
     assert {granted[name] for name in CHANGING} == {(True, "v")}
     assert {granted[name] for name in READING} == {(False, "s")}
+    assert {granted[name] for name in LOCKING} == {(False, "v")}
     public = {name for name, *_, everybodys in functions if everybodys}
     assert public == set(), "EXECUTE is revoked from PUBLIC"
 

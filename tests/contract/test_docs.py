@@ -11,10 +11,10 @@ import click
 import pytest
 
 from casino_brag.catalogue.signing import signature
-from casino_brag.catalogue.staff import Role
-from casino_brag.cli import commands
 from casino_brag.config import Config
 from casino_brag.errors import MEANINGS, Code
+from casino_brag.staff.people import Role
+from tests.commands import COMMANDS
 from tests.inprocess import openapi_document
 
 ROOT = Path(__file__).parents[2]
@@ -182,14 +182,10 @@ def test_every_command_that_is_named_exists() -> None:
 
 def is_command(words: list[str]) -> bool:
     """Whether words begin with a command's name, and go on with a subcommand's where it has any."""
-    command: click.Command = commands
-    for word in words:
-        if not isinstance(command, click.Group):
-            return True
-        if word not in command.commands:
-            return False
-        command = command.commands[word]
-    return True
+    known = [tuple(words[:count]) in COMMANDS for count in range(len(words) + 1)]
+    if all(known):
+        return True
+    return not isinstance(COMMANDS[tuple(words[: known.index(False) - 1])], click.Group)
 
 
 def test_every_make_target_that_is_named_exists() -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import pytest
+from playwright.sync_api import Browser
 
 from casino_brag.catalogue import webhooks
 from casino_brag.catalogue.signing import ACCEPTED_SECONDS, signature
@@ -32,7 +33,7 @@ from casino_brag.sandbox.faults import Kind
 from casino_brag.sandbox.messages import Direction, Reason, purse, transfer
 from casino_brag.wallet import seamless
 from casino_brag.wallet.seamless import Operation, Verdict, judged
-from tests.browser import Browser
+from tests.chromium import run_in, window
 from tests.inprocess import openapi_document
 from tests.operators_wallet import insisted
 from tests.running import Operator, Player, RunningService, free_port
@@ -293,14 +294,20 @@ def test_the_front_end_of_the_document_plays_in_a_browser(
     (code,) = blocks("js")
     code = code.replace("http://127.0.0.1:8080", afternoon.base)
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
-    with ThreadingHTTPServer(("127.0.0.1", afternoon.pages_port), handler) as pages, browser.page() as page:
+    with (
+        ThreadingHTTPServer(("127.0.0.1", afternoon.pages_port), handler) as pages,
+        window(browser, refusals="status of 422") as page,
+    ):
         serving = threading.Thread(target=pages.serve_forever)
         serving.start()
         try:
-            page.open(launch_url)
-            settled = page.run(f'async () => {{ {code} return play({{ ante_minor: 100 }}, () => "fold"); }}')
-            refused = page.run(
-                f"async () => {{ {code} return play({{ ante_minor: 3 }}, () => 'fold').catch((said) => said.code); }}"
+            page.goto(launch_url)
+            settled = run_in(
+                page, f'async () => {{ {code} return play({{ ante_minor: 100 }}, () => "fold"); }}'
+            )
+            refused = run_in(
+                page,
+                f"async () => {{ {code} return play({{ ante_minor: 3 }}, () => 'fold').catch((said) => said.code); }}",
             )
         finally:
             pages.shutdown()

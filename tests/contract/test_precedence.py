@@ -5,6 +5,7 @@ Each test climbs a ladder: a request that is wrong in every way at once, mended 
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ import requests
 
 from casino_brag.catalogue.signing import signature
 from casino_brag.errors import Code
+from tests.catalogue.persons import GAME, revised
 from tests.inprocess import AppHouse
 from tests.running import CALL_SECONDS, Operator, Player, code_of
 
@@ -177,6 +179,44 @@ def test_the_ladder_of_a_call_of_staff(app_house: AppHouse) -> None:
     assert codes == ["invalid", "unauthenticated", "forbidden"]
     ascends(codes)
     assert code_of(auditor.get(path + f"&size={2**62}")) == "not_found"
+
+
+def test_the_ladder_of_a_change_to_a_draft(app_house: AppHouse) -> None:
+    editor, auditor = app_house.staff("editor"), app_house.staff("auditor")
+    begun = post(
+        app_house.base, "/v1/paytables", {"game": GAME, "text": revised()}, Authorization=bearer(editor)
+    )
+    draft = begun.headers["Location"]
+    written = {"text": revised()}
+
+    def save(path: str, body: Any, token: str | None = None, match: str | None = None) -> requests.Response:
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Authorization": token, "If-Match": match, "Content-Type": "application/json"}
+        given = {name: value for name, value in headers.items() if value is not None}
+        return requests.put(app_house.base + path, data=sent, headers=given, timeout=CALL_SECONDS)
+
+    codes = [
+        code_of(save(f"/v1/paytables/{GAME}/drafts/one", LARGE)),
+        code_of(save(draft, LARGE)),
+        code_of(save(draft, BROKEN)),
+        code_of(save(draft, {"text": 1})),
+        code_of(save(draft, written)),
+        code_of(save(draft, written, bearer(auditor))),
+        code_of(save(draft, written, bearer(editor))),
+    ]
+    assert codes == [
+        *("not_found", "body_too_large", "malformed_request", "invalid", "unauthenticated", "forbidden"),
+        "precondition_required",
+    ]
+    said = {"jurisdictions": ["none"], "note": "A test."}
+    headers = {"Authorization": bearer(editor), "If_Match": "*"}
+    other = post(app_house.base, "/v1/paytables", {"game": GAME, "text": "x"}, Authorization=bearer(editor))
+    assert post(app_house.base, f"{draft}/submit", said, **headers).status_code == 200
+    codes.append(code_of(save(draft, written, bearer(editor), '"0"')))
+    codes.append(code_of(save(other.headers["Location"], written, bearer(editor), '"0"')))
+    assert codes[-2:] == ["wrong_state", "precondition_failed"]
+    ascends(codes)
+    assert save(other.headers["Location"], written, bearer(editor), '"1"').status_code == 200
 
 
 @pytest.mark.parametrize("direction", ["deposits", "withdrawals"])

@@ -21,8 +21,6 @@ from click.testing import CliRunner, Result
 from casino_brag.audit import Entry, EntryType
 from casino_brag.catalogue.operators import rotate_key
 from casino_brag.catalogue.paytables import publish, publish_directory
-from casino_brag.catalogue.staff import Role as StaffRole
-from casino_brag.catalogue.staff import Said, add_staff, issue_token
 from casino_brag.cli.reports import report as command
 from casino_brag.config import shipped
 from casino_brag.db.clock import clock
@@ -35,6 +33,8 @@ from casino_brag.reports import kinds, pages
 from casino_brag.reports.kinds import KINDS, ROUTINE, SIGNIFICANT, ReportName
 from casino_brag.reports.making import HEADS, PROGRAM, Report, Wanted, WantedWrongly, make_report
 from casino_brag.rounds.reports import NO_ACTIVITY, PLAY, Period
+from casino_brag.staff.people import Role as StaffRole
+from casino_brag.staff.people import Said, add_staff, issue_token
 from casino_brag.watch import accumulating, checking
 from tests.inprocess import AppHouse, app_house_in
 from tests.running import Operator
