@@ -40,7 +40,8 @@ CREATE TABLE paytable_draft (
     CONSTRAINT paytable_draft_state_is_known CHECK (state IN ('draft', 'submitted', 'approved', 'rejected')),
     CONSTRAINT paytable_draft_text_is_a_files CHECK (octet_length(text) <= 65536),
     CONSTRAINT paytable_draft_creator_is_an_editor CHECK (created_by = ANY (editors)),
-    CONSTRAINT paytable_draft_submitted_is_whole CHECK ((state = 'draft') = (submitted_by IS NULL)
+    CONSTRAINT paytable_draft_submitted_is_whole CHECK ((state <> 'draft' OR submitted_by IS NULL)
+        AND (state NOT IN ('submitted', 'approved') OR submitted_by IS NOT NULL)
         AND num_nulls(submitted_by, submitted_at, digest, document, jurisdictions, note) IN (0, 6)),
     CONSTRAINT paytable_draft_submitted_is_for_jurisdictions CHECK (cardinality(jurisdictions) > 0),
     CONSTRAINT paytable_draft_digest_is_of_its_document
@@ -303,7 +304,8 @@ BEGIN
 END
 $$;
 
--- Rejects what was submitted: an approver does, or takes back who submitted it.
+-- Rejects what was submitted: an approver does, or takes back who submitted it.  Of what was not submitted any editor
+-- does: it is discarded.
 CREATE FUNCTION paytable_draft_reject(
     the_game text, the_number integer, the_reason text, the_staff uuid, audit text
 ) RETURNS text
@@ -313,10 +315,11 @@ DECLARE
 BEGIN
     PERFORM paytable_lock(the_game);
     SELECT * INTO found_draft FROM paytable_draft WHERE (game, number) = (the_game, the_number);
-    IF NOT staff_holds(the_staff, 'approver')
-            AND NOT (the_staff IS NOT DISTINCT FROM found_draft.submitted_by AND staff_holds(the_staff, 'editor')) THEN
+    IF NOT (CASE found_draft.state WHEN 'draft' THEN staff_holds(the_staff, 'editor')
+            ELSE staff_holds(the_staff, 'approver')
+                OR the_staff IS NOT DISTINCT FROM found_draft.submitted_by AND staff_holds(the_staff, 'editor') END) THEN
         RETURN 'forbidden';
-    ELSIF found_draft.state IS DISTINCT FROM 'submitted' THEN
+    ELSIF (found_draft.state IN ('draft', 'submitted')) IS NOT TRUE THEN
         RETURN 'wrong_state';
     END IF;
     UPDATE paytable_draft SET state = 'rejected', revision = revision + 1, decided_by = the_staff,

@@ -240,9 +240,10 @@ BEGIN
 END
 $$;
 
--- Makes a person of an invitation one who can sign in; false where it was used, replaced or has expired.
+-- Makes a person of an invitation one who can sign in, and signs the person in by the code of that authenticator; false
+-- where it was used, replaced or has expired.
 CREATE FUNCTION staff_join(the_hash bytea, the_password text, the_secret bytea, the_step bigint, the_codes bytea[],
-    audit text) RETURNS boolean
+    the_session uuid, its_hash bytea, the_address text, audit text, signed_in_audit text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     who uuid;
@@ -255,6 +256,9 @@ BEGIN
     INSERT INTO staff_access (staff_id, password_hash, sealed_secret, code_step, recovery_codes)
         VALUES (who, the_password, the_secret, the_step, the_codes);
     PERFORM audit_append(audit, 'staff.joined');
+    INSERT INTO staff_session (session_id, secret_hash, staff_id, address, expires_at, proved_at)
+        VALUES (the_session, its_hash, who, the_address, now() + interval '12 hours', now());
+    PERFORM audit_append(signed_in_audit, 'staff.signed_in');
     RETURN true;
 END
 $$;
@@ -517,7 +521,7 @@ GRANT SELECT ON
 GRANT SELECT (staff_id, sealed_secret) ON staff_access TO casino_brag_app;
 GRANT EXECUTE ON FUNCTION
     staff_invite(uuid, bytea, timestamptz, uuid, uuid, text),
-    staff_join(bytea, text, bytea, bigint, bytea[], text),
+    staff_join(bytea, text, bytea, bigint, bytea[], uuid, bytea, text, text, text),
     staff_reset(uuid, text),
     staff_unlock(uuid, text),
     staff_try(uuid),

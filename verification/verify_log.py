@@ -14,7 +14,8 @@ is that what you hold fits together.  An entry that is not there was removed, un
 archived and let go, and say so by --let-go-before DATE.  Python's standard library is all that is needed, PyArrow for
 exports as Parquet.
 
-Exit status: 0 all holds, 1 something does not, 2 something cannot be read or the command is mistaken.
+Exit status: 0 all holds; 1 something does not; 2 nothing is shown either way, because a file cannot be read as what it
+should be (an empty one, say) or the command is mistaken.
 """
 
 from __future__ import annotations
@@ -203,14 +204,18 @@ class Refused(ValueError):
     """Something is not of its form, or is not signed."""
 
 
+class Unreadable(Refused):
+    """A text is not of its form: a finding in what the log's keeper gave, and none in a file of one's own."""
+
+
 def base64_of(text: Any) -> bytes:
     """The bytes of a base64 text that is written as it has to be."""
     try:
         value = base64.b64decode(text, validate=True)
     except (ValueError, TypeError):
-        raise Refused("this is no base64") from None
+        raise Unreadable("this is no base64") from None
     if base64.b64encode(value).decode() != text:
-        raise Refused("this is no base64 as it is written")
+        raise Unreadable("this is no base64 as it is written")
     return value
 
 
@@ -247,18 +252,18 @@ class Checkpoint:
 
     def __init__(self, note: Any, keys: list[Key]) -> None:
         if type(note) is str and (len(note) > LONGEST_NOTE or HALF_CHARACTER.search(note)):
-            raise Refused("this is no checkpoint: it is too long, or has half a character in it")
+            raise Unreadable("this is no checkpoint: it is too long, or has half a character in it")
         text, _, signatures = note.rpartition("\n\n") if type(note) is str else ("", "", "")
         lines = text.split("\n")
         if len(lines) != 3 or not re.fullmatch("0|[1-9][0-9]{0,18}", lines[1], re.ASCII) or note[-1] != "\n":
-            raise Refused("this is no checkpoint: the log, the size, the root, an empty line, signatures")
+            raise Unreadable("this is no checkpoint: the log, the size, the root, an empty line, signatures")
         self.origin, self.size, self.root = lines[0], int(lines[1]), base64_of(lines[2])
         self.signers: list[str] = []
         for line in signatures[:-1].split("\n"):
             mark, _, rest = line.partition(" ")
             name, _, encoded = rest.partition(" ")
             if mark != "\N{EM DASH}" or not name:
-                raise Refused("a signature is a dash, a name and its base64")
+                raise Unreadable("a signature is a dash, a name and its base64")
             signed = base64_of(encoded)
             for key in keys:
                 if key[:2] == (name, signed[:4]):
@@ -267,6 +272,18 @@ class Checkpoint:
                     self.signers.append(name)
         if self.origin not in self.signers:
             raise Refused(f"no key that is given has signed it as the log {self.origin}")
+
+
+def must_be_checkpoints(kept: list[Path]) -> None:
+    """Refused where a file of one's own holds no checkpoint at all.  Who has signed one is judged with the rest."""
+    for path in kept:
+        note = read_text(path)
+        try:
+            Checkpoint(note, [])
+        except Unreadable as unreadable:
+            raise Unreadable(f"{path}: {unreadable}") from None
+        except Refused:
+            pass  # it is one
 
 
 # 4. An entry: its bytes are the record; the columns beside them have to say the same.
@@ -780,6 +797,7 @@ def main() -> int:
         parser.error("--let-go-before goes with log")
     findings = Findings()
     try:
+        must_be_checkpoints(arguments.checkpoint)
         keys = [key_of(text) for text in dict.fromkeys(arguments.key)]
         if not keys:
             print("No --key is given: whose the signatures are is not shown, only that they are alike.")
@@ -790,6 +808,11 @@ def main() -> int:
             CHECKS[arguments.what](arguments.path, keys, arguments.checkpoint, findings)
     except (ValueError, ArithmeticError, RecursionError, MemoryError) as refused:  # Refused, as a rule
         print(f"{Path(sys.argv[0]).name}: {shown(str(refused))}", file=sys.stderr)
+        print(
+            "SOMETHING DOES NOT HOLD."
+            if findings.problems
+            else "NOT VERIFIED: this tells nothing of the log."
+        )
         return 1 if findings.problems else 2
     if findings.problems > findings.NAMED:
         print(f"  and {findings.problems - findings.NAMED} more")

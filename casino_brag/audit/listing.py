@@ -16,10 +16,11 @@ from casino_brag.db.clock import rfc3339
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which entries: those of `since` until before `until`.  A None does not matter."""
+    """Which entries: those of `since` until before `until`, and none of the type `without`.  A None does not matter."""
 
     entry_id: UUID | None = None
     type: str | None = None
+    without: str | None = None
     actor: str | None = None
     operator_id: UUID | None = None
     player_id: UUID | None = None
@@ -34,6 +35,7 @@ _ENTRIES: Final = """
         SELECT * FROM audit_entry AS e
         WHERE (%(entry_id)s::uuid IS NULL OR e.entry_id = %(entry_id)s)
           AND (%(type)s::text IS NULL OR e.type = %(type)s)
+          AND (%(without)s::text IS NULL OR e.type <> %(without)s)
           AND (%(actor)s::text IS NULL OR e.actor = %(actor)s)
           AND (%(operator_id)s::uuid IS NULL OR e.operator_id = %(operator_id)s)
           AND (%(player_id)s::uuid IS NULL OR e.player_id = %(player_id)s)

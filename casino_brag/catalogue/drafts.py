@@ -277,7 +277,9 @@ def approve_draft(
 
 
 def reject_draft(conn: psycopg.Connection[Any], by: Person, game: str, number: int, *, reason: str) -> None:
-    """Ends what was submitted, with a reason: an approver does, or takes it back who submitted it.
+    """Ends a draft, with a reason: of what was submitted an approver does, or takes it back who submitted it.
+
+    What was not submitted is discarded by any editor.
 
     `not_found`, `invalid`, `forbidden`, `wrong_state`.
     """
@@ -291,7 +293,7 @@ def reject_draft(conn: psycopg.Connection[Any], by: Person, game: str, number: i
             conn,
             "SELECT paytable_draft_reject(%s, %s, %s, %s, %s)",
             [game, number, reason, by.staff_id, entry.text()],
-            {Code.WRONG_STATE: f"Draft {number} is {before.state}, and only what is submitted is rejected."},
+            {Code.WRONG_STATE: f"Draft {number} is {before.state} already, and stays so."},
         )
 
 

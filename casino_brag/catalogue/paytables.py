@@ -17,6 +17,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from casino_brag.audit import Entry, EntryType
+from casino_brag.catalogue.jurisdictions import names
 from casino_brag.db.clock import clock
 from casino_brag.errors import Code, ServiceError
 from casino_brag.game.paytable import GAME_NAME, Paytable
@@ -46,6 +47,11 @@ class PaytableVersion:
     def offered_in(self, jurisdiction: str) -> bool:
         """Whether it is offered in sessions of this jurisdiction."""
         return self.jurisdictions is None or jurisdiction in self.jurisdictions
+
+    def lost_with(self, jurisdictions: Sequence[str] | None) -> list[str]:
+        """The installed jurisdictions in which it is offered, and one for these would not be; None is all."""
+        kept = names() if jurisdictions is None else jurisdictions
+        return [name for name in names() if self.offered_in(name) and name not in kept]
 
 
 class Shelf:

@@ -58,6 +58,11 @@ class VersionRow:
     scheduled_by: str | None
     retired_at: datetime | None
 
+    @property
+    def waits(self) -> bool:
+        """Whether it was approved and never put in force, so that operations has it to do."""
+        return self.state is VersionState.APPROVED and self.activated_at is None
+
 
 def games_with_paytables(conn: psycopg.Connection[Any]) -> list[str]:
     """All games that have a version or a draft, or were closed by a first file that would not do; by name."""

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,10 @@ def _a_round(base: str, token: str) -> list[str]:
     seen = '\'s/.*"next_commitment":{[^}]*"value":"\\([0-9a-f]*\\)".*/\\1/p\''
     lines = [
         f"TOKEN={token}",
-        f'SEEN=$(curl -s {base}/v1/session {bearer} | sed -n {seen}); echo "committed to $SEEN"',
+        f"seen() {{ curl -s {base}/v1/session {bearer} | sed -n {seen}; }}",
+        # After a change of the paytable there is none until a deal is asked for: one that names another is refused.
+        f'SEEN=$(seen); [ "$SEEN" ] || {{ curl -s -o /dev/null {base}/v1/rounds {posted} '
+        f'-d \'{{"ante_minor": 100, "commitment": "{"0" * 64}"}}\'; SEEN=$(seen); }}; echo "committed to $SEEN"',
         f"DEAL=$(curl -s {base}/v1/rounds {posted} "
         '-d \'{"ante_minor": 100, "pair_bonus_minor": 50, "client_seed": "my-own-words"}\'); echo "$DEAL"',
         'ROUND=$(echo "$DEAL" | sed -n \'s/.*"round_id":"\\([^"]*\\)","game.*/\\1/p\')',
@@ -192,12 +196,16 @@ def _must_be_free(host: str, port: int) -> None:
 class _PatientArbiter(Arbiter):  # type: ignore[misc]
     """Lets running requests finish on Ctrl-C too; a second Ctrl-C does not wait.  Keeps a job worker running."""
 
-    handle_int = Arbiter.handle_term
-
     def __init__(self, server: _Server) -> None:
         super().__init__(server)
         self._jobs_environment = server.jobs_environment
         self._jobs: subprocess.Popen[bytes] | None = None
+
+    def handle_int(self) -> None:
+        """Ctrl-C: says so, as stopping takes a moment."""
+        with suppress(OSError):  # whoever reads may have gone, and it stops all the same
+            print("Stopping: requests that run are finished first.", flush=True)  # noqa: T201
+        self.handle_term()
 
     def manage_workers(self) -> None:
         """Starts what is missing of the workers, once a second; the job worker is one of them."""

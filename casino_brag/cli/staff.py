@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 import psycopg
 
-from casino_brag.cli.arguments import ACTOR, json_option
+from casino_brag import outbound
+from casino_brag.cli.arguments import ACTOR, Parsed, json_option
 from casino_brag.cli.installation import data_dir_option, database, migrated_connection
 from casino_brag.db.clock import rfc3339
 from casino_brag.staff.invitations import INVITATION_HOURS, invite, reset, unlock
@@ -36,6 +38,18 @@ role_option = click.option(
     required=True,
     help="What the person may do; may be repeated.",
 )
+
+
+def _address(text: str) -> str:
+    """The service's address, without a slash at its end; a link holds a secret, so nothing unencrypted but to here."""
+    problem = outbound.problem_of(text)
+    if problem is None and ("?" in text or urlsplit(text).path not in ("", "/")):
+        problem = "says more than where the service is"
+    if problem is not None:
+        raise ValueError(
+            f"{text!r} {problem}: write it as https://casino.example.com, or on this machine http://127.0.0.1:8080"
+        )
+    return text.removesuffix("/")
 
 
 def _said_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -133,19 +147,30 @@ def end(name_or_token_id: str, reason: str | None, authoriser: str | None, data_
 
 @staff.command("invite")
 @click.argument("name")
+@click.option(
+    "--base-url",
+    type=Parsed("url", _address),
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    help="The address at which the person reaches the service.",
+)
 @json_option
 @_said_options
-def make_link(name: str, as_json: bool, reason: str | None, authoriser: str | None, data_dir: Path) -> None:
+def make_link(
+    name: str, base_url: str, as_json: bool, reason: str | None, authoriser: str | None, data_dir: Path
+) -> None:
     """Make a link by which a person joins the console, and show it this once.  A link before ends."""
     with database(data_dir) as addresses, migrated_connection(addresses) as conn:
         made = invite(conn, name, _said(reason, authoriser))
+    url = base_url + made.path
     if as_json:
-        click.echo(json.dumps({"name": name, "path": made.path, "expires_at": rfc3339(made.expires_at)}))
+        shown = {"name": name, "url": url, "path": made.path, "expires_at": rfc3339(made.expires_at)}
+        click.echo(json.dumps(shown))
         return
     click.echo(
-        f"For {name} alone, within {INVITATION_HOURS} hours, at the address of the service:\n{made.path}"
+        f"For {name} alone, within {INVITATION_HOURS} hours. The link is good once, and is not shown again:"
     )
-    click.echo("The link is good once, and is not shown again.")
+    click.echo(url)
 
 
 @staff.command("unlock")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from casino_brag.game.paytable import Paytable
@@ -33,13 +33,17 @@ _NUMBERS: Final = (
 )
 
 
+Tabled = Callable[[tuple[str, ...], Sequence[Mapping[str, Any]]], Table]
+"""Makes a table of these columns of rows."""
+
+
 def html(report: Report) -> str:
     """A report as one HTML file, which loads nothing and runs nothing."""
-    return rendered(parts(report))
+    return rendered(parts(report, report.kind.says, table))
 
 
-def parts(report: Report) -> Page:
-    """What a report's page shows."""
+def parts(report: Report, says: str, tabled: Tabled) -> Page:
+    """What a report's page shows: what it `says` of itself, and its rows as `tabled` shows them."""
     about = report.about()
     time = "as things stood when it was made" if report.since is None else f"{about['from']} to {about['to']}"
     identity = (
@@ -48,21 +52,21 @@ def parts(report: Report) -> Page:
         ("Made at", about["made_at"]),
         ("Program", " ".join(about["program"].values())),
     )
-    return Page(report.kind.title, identity, tuple(_sections(report)))
+    return Page(report.kind.title, identity, tuple(_sections(report, says, tabled)))
 
 
-def _sections(report: Report) -> Iterator[Section]:
-    said: list[Block] = [Text(report.kind.says), Text("Times are UTC.")]
+def _sections(report: Report, says: str, tabled: Tabled) -> Iterator[Section]:
+    said: list[Block] = [Text(says), Text("Times are UTC.")]
     if not report.items:
         said.append(Text(f"{NO_ACTIVITY}."))
     if not report.complete:
         said.append(Text(f"There are more than these {len(report.items):,}: ask for a shorter time."))
     yield Section("About", tuple(said))
     if report.totals:
-        yield Section("Totals", (_table(tuple(report.totals[0]), report.totals),))
+        yield Section("Totals", (tabled(tuple(report.totals[0]), report.totals),))
     rows = report.rows()
     for title, columns in report.kind.tables if rows else ():
-        yield Section(title, (_table((*report.kind.key, *columns), rows),))
+        yield Section(title, (tabled((*report.kind.key, *columns), rows),))
     if report.name is ReportName.PAR_SHEET:
         for item in report.items:
             sheet = page(Paytable.from_document(item["paytable"]), item["par_sheet"])
@@ -71,11 +75,12 @@ def _sections(report: Report) -> Iterator[Section]:
                 yield Section(f"{of}: {section.title}", section.blocks)
 
 
-def _table(columns: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> Table:
+def table(columns: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Columns by their names, and values as a table for machines has them."""
     # What is the same in these columns is shown once: of an operator with two keys, who it is.
-    shown = tuple(dict.fromkeys(tuple(_shown(row[column]) for column in columns) for row in rows))
+    cells = tuple(dict.fromkeys(tuple(shown(row[column]) for column in columns) for row in rows))
     return Table(
-        f"Rows: {len(shown):,}", tuple((_heading(column), _setting(column)) for column in columns), shown
+        f"Rows: {len(cells):,}", tuple((_heading(column), setting(column)) for column in columns), cells
     )
 
 
@@ -83,13 +88,15 @@ def _heading(column: str) -> str:
     return column.removesuffix("_minor").replace("_", " ")
 
 
-def _setting(column: str) -> Setting:
+def setting(column: str) -> Setting:
+    """How the cells of a column are set."""
     if column.endswith(_CODES):
         return Setting.CODE
     return Setting.NUMBER if column.endswith(_NUMBERS) else Setting.WORDS
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A cell."""
     match value:
         case None:
             return "–"

@@ -15,6 +15,7 @@ from casino_brag.audit import Entry, EntryType
 from casino_brag.db.clock import clock, rfc3339
 from casino_brag.db.pool import Connect
 from casino_brag.errors import Code, ServiceError, SetUpError
+from casino_brag.ids import uuid7
 from casino_brag.sealing import Sealer
 from casino_brag.staff.factors import (
     Enrolment,
@@ -60,6 +61,14 @@ class Invited:
     def holder(self) -> str:
         """Which form a secret for this person's authenticator is offered in."""
         return f"invitation {self.token_hash.hex()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What a person gets who has joined: the recovery codes, shown this once, and the secret of a session."""
+
+    codes: list[str] = field(repr=False)
+    secret: str = field(repr=False)
 
 
 def invite(
@@ -128,8 +137,9 @@ def offer_to(sealer: Sealer, who: Invited, brought_back: str = "") -> Enrolment:
 
 def join(
     connect: Connect, sealer: Sealer, token: str, password: str, sealed_offer: str, code: str, address: str
-) -> list[str]:
-    """Makes a person of an invitation one who can sign in; the recovery codes, which are shown this once.
+) -> Joined:
+    """Makes a person of an invitation one who can sign in, and is signed in: the code that shows the authenticator to
+    work would not be taken again.
 
     `sealed_offer` is the `Enrolment.sealed` that the form carried, `code` one of the secret in it.  Raises
     `ServiceError`: not_found (the link is not good), invalid (`errors` at `password` and `new_code`), busy.
@@ -149,25 +159,34 @@ def join(
         raise ServiceError(Code.INVALID, "Something is to be put right.", errors=told)
     with hashing():
         password_hash = hash_of_password(password)
-    codes = new_recovery_codes()
+    made, session_id = Joined(new_recovery_codes(), secrets.token_urlsafe(32)), uuid7()
+    payload = {"name": who.name, "address": address}
     with connect() as conn:
         entry = Entry(
             type=EntryType.STAFF_JOINED,
             occurred_at=clock(conn),
             actor=f"staff:{who.name}",
-            payload={"name": who.name, "address": address},
+            payload=payload,
+        )
+        session = {"staff_session_id": str(session_id), "by": "authenticator"}
+        signed_in = Entry(
+            type=EntryType.STAFF_SIGNED_IN,
+            occurred_at=entry.occurred_at,
+            actor=entry.actor,
+            payload=payload | session,
         )
         values = [
             who.token_hash,
             password_hash,
             seal_secret(sealer, enrolment.secret, who.staff_id),
             step,
-            list(map(recovery_hash, codes)),
-            entry.text(),
+            list(map(recovery_hash, made.codes)),
+            *(session_id, hash_of(made.secret), address),
+            *(entry.text(), signed_in.text()),
         ]
-        if not did(conn, "SELECT staff_join(%s, %s, %s, %s, %s, %s)", values):
+        if not did(conn, "SELECT staff_join(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)", values):
             raise ServiceError(Code.NOT_FOUND, GONE)
-    return codes
+    return made
 
 
 def reset(conn: psycopg.Connection[Any], name: str, said: Said) -> bool:

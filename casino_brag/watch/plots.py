@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from math import ceil, floor, log10, sqrt
+from math import ceil, floor, inf, log10, sqrt
 from typing import Any, Final
 
+from casino_brag.odds.pages.shown import WAGERS
 from casino_brag.rounds.reports import NO_DATA
 from casino_brag.watch.bands import Z
 
@@ -73,7 +74,7 @@ class Plot:
     """Points from left to right, joined by a line where they follow each other.
 
     `width` is that of the drawing, whose letters are 13 high: a narrow one stays legible in a narrow place.  `note`
-    says what line, dashes and shade are.
+    says what line, dashes and shade are.  Nothing can be below `least`, and no part of the drawing is.
     """
 
     title: str
@@ -82,6 +83,7 @@ class Plot:
     joined: bool
     width: int = 960
     note: str = ""
+    least: float = -inf
 
     def svg(self, name: str) -> str:
         """The plot as an SVG element; `name` tells its parts from those of other plots of a page.
@@ -109,7 +111,7 @@ class Plot:
         low = min(min(p.seen, p.expected - p.tolerance) for p in self.points)
         high = max(max(p.seen, p.expected + p.tolerance) for p in self.points)
         margin = 0.05 * (high - low) or 1.0
-        low, high = low - margin, high + margin
+        low, high = max(low - margin, self.least), high + margin
         edges = self._edges()
 
         def x(at: float) -> float:
@@ -125,10 +127,10 @@ class Plot:
         yield f'<title id="{name}-title">{escape(self.title)}</title>'
         yield f'<desc id="{name}-desc">{len(self.points)} points, {self.outside()} of them outside of the band.</desc>'
         for point, (begin, end) in zip(self.points, pairwise(edges), strict=True):
-            top, height = y(point.expected + point.tolerance), y(-point.tolerance) - y(point.tolerance)
+            top, bottom = y(point.expected + point.tolerance), y(max(point.expected - point.tolerance, low))
             yield (
                 f'<rect class="band" x="{x(begin):.2f}" y="{top:.2f}" width="{x(end) - x(begin):.2f}"'
-                f' height="{height:.2f}"/>'
+                f' height="{bottom - top:.2f}"/>'
             )
         for value in round_values(low, high):
             at = f'y1="{y(value):.2f}" y2="{y(value):.2f}"'
@@ -219,10 +221,9 @@ def plots(version: Mapping[str, Any], width: int = 960) -> Iterator[Plot]:
     kinds = dict.fromkeys((row["wager"], row["currency"]) for row in version["course"])
     for kind in kinds:
         rows = [row for row in version["course"] if (row["wager"], row["currency"]) == kind]
-        named = f"{kind[0].replace('_', ' ')} in {kind[1]}"
-        yield Plot(
-            f"Return so far, {named}", "RTP, %", [_return(row) for row in rows], True, width, _RETURN_NOTE
-        )
+        named = f"{WAGERS[kind[0]]} in {kind[1]}"
+        points = [_return(row) for row in rows]
+        yield Plot(f"Return so far, {named}", "RTP, %", points, True, width, _RETURN_NOTE, 0.0)
         yield Plot(
             f"Distance from what hands and decisions let expect, {named}",
             "standard deviations",
@@ -235,7 +236,7 @@ def plots(version: Mapping[str, Any], width: int = 960) -> Iterator[Plot]:
         for hand in ("player", "dealer"):
             points = [_category(row, rounds) for row in version["dealt"]["categories"] if row["hand"] == hand]
             title = f"The {hand}'s categories beside their chances"
-            yield Plot(title, "counted / expected", points, False, width, _DEALT_NOTE)
+            yield Plot(title, "counted / expected", points, False, width, _DEALT_NOTE, 0.0)
 
 
 def _return(row: Mapping[str, Any]) -> Point:

@@ -137,7 +137,7 @@ def test_what_is_edited_is_played_when_three_people_have_agreed_and_open_rounds_
     expect(returns(page, "Pair Bonus")).not_to_contain_text(SHIPPED_RTP)
     promised = exact_return(page, "Pair Bonus")
     page.get_by_role("button", name="Save and submit…").click()
-    page.get_by_label("No particular jurisdiction").check()
+    page.get_by_label("Certificate", exact=True).fill("A test's")
     page.get_by_label("Why").fill("Twenty-eight for a running flush, as the floor asked.")
     page.get_by_role("button", name=re.compile("^Submit revision")).click()
     expect(page.get_by_text("was submitted")).to_be_visible()

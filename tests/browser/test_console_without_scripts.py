@@ -33,7 +33,7 @@ def test_sign_in_edit_submit_and_approve_without_scripts(windows: Windows, desk:
     expect(text).to_have_value(re.compile(r"max = 20000\b"))
     text.fill("# Asked for by the floor.\n" + text.input_value())
     page.get_by_role("button", name="Save and submit…").click()
-    page.get_by_label("No particular jurisdiction").check()
+    page.get_by_label("Certificate", exact=True).fill("A test's")
     page.get_by_label("Why").fill("A lower limit.")
     page.get_by_role("button", name=re.compile("^Submit revision")).click()
     expect(page.get_by_text("was submitted")).to_be_visible()

@@ -590,9 +590,21 @@ def test_nobody_else_rejects_and_nobody_without_a_reason(
     assert code(partial(reject_draft, conn, editor, GAME, draft.number, reason="No.")) is Code.FORBIDDEN
 
 
-def test_only_what_is_submitted_is_rejected(conn: Connection, editor: Person, approver: Person) -> None:
+def test_editors_discard_what_was_not_submitted_and_nobody_else_does(
+    conn: Connection, editor: Person, approver: Person
+) -> None:
     draft = create_draft(conn, editor, GAME)
-    assert code(partial(reject_draft, conn, approver, GAME, draft.number, reason="No.")) is Code.WRONG_STATE
+    assert code(partial(reject_draft, conn, approver, GAME, draft.number, reason="No.")) is Code.FORBIDDEN
+    other = person(conn, Role.EDITOR)
+    reject_draft(conn, other, GAME, draft.number, reason="Begun twice.")
+    told = read_draft(conn, GAME, draft.number)
+    assert (told.state, told.decided_by, told.submitted_by) == (DraftState.REJECTED, other.name, None)
+    save = partial(save_draft, conn, editor, GAME, draft.number, "x", revision=told.revision)
+    assert code(save) is Code.WRONG_STATE
+    assert entries(conn, GAME, draft.number)[-1]["type"] == "paytable.rejected"
+
+
+def test_what_is_decided_is_not_rejected(conn: Connection, editor: Person, approver: Person) -> None:
     waiting = submitted(conn, editor)
     approves(conn, approver, waiting)()
     reject = partial(reject_draft, conn, approver, GAME, waiting.number, reason="No.")

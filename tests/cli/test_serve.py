@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -61,6 +62,8 @@ def play(running: Serving, session: str, directory: Path) -> list[str]:
     if shutil.which("curl"):
         return shell(session, directory)
     player = Player(running.base, printed_token(running))
+    if player.next_commitment() is None:
+        assert player.open(100, commitment="0" * 64).json()["code"] == "commitment_stale"
     seen = player.next_commitment()["value"]
     opened = player.open(100, 50, client_seed="my-own-words")
     settled = player.decide(opened.json()["round_id"], "play")
@@ -108,11 +111,31 @@ def test_a_first_run_prints_a_round_that_can_be_played_as_it_is_printed(
             assert requests.get(running.base + address, timeout=CALL_SECONDS).status_code == 200
         assert "Ctrl-C stops everything." in told
         assert is_running(data_dir)
-        assert running.stop() == 0
+        running.process.send_signal(signal.SIGINT)
+        assert running.process.wait(SECONDS) == 0
+        assert running.printed().count("Stopping: ") == 1
     assert not is_running(data_dir)
     kept = {path.name for path in data_dir.iterdir()}
     assert {"seal.keys", "postgres.log"} <= kept
     assert stat.S_IMODE((data_dir / "seal.keys").stat().st_mode) == 0o600
+
+
+def test_the_printed_round_is_played_as_well_after_a_change_of_the_paytable(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    paytables = Path(shutil.copytree(shipped("paytables"), tmp_path / "paytables"))
+    file = paytables / "three-card-brag.toml"
+    file.write_text(file.read_text().replace("prial = 40 }", "prial = 39 }"))
+    with serve(data_dir) as running:
+        running.wait_for()
+        published = casino_brag("paytables", "publish", f"--paytables={paytables}", f"--data-dir={data_dir}")
+        assert "three-card-brag: version 2, in force from now on" in published.out
+        committed, dealt, decided, *checked = play(running, printed_session(running), tmp_path)
+        commitment = json.loads(dealt)["commitment"]
+        assert committed == f"committed to {commitment['value']}"
+        assert commitment["number"] == 2, "the first was of the version before"
+        assert json.loads(decided)["state"] == "settled"
+        assert checked[-1] == "The round is as it was committed."
 
 
 def is_double(settled: dict[str, object]) -> bool:

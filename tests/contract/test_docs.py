@@ -132,6 +132,19 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@every_document
+def test_what_a_document_tells_a_shell_can_be_pasted(document: Path) -> None:
+    """A continuation prompt would be a redirection, which empties the file that the line names."""
+    told = [
+        block
+        for language in ("sh", "bash", "console", "")
+        for block in blocks(document.read_text(), language)
+    ]
+    assert [line for block in told for line in block.splitlines() if re.match(r"\s*> ", line)] == []
+    to_paste = blocks(document.read_text(), "sh")
+    assert [line for block in to_paste for line in block.splitlines() if re.match(r"\s*[$#%] ", line)] == []
+
+
 def test_every_document_is_on_the_map() -> None:
     readme = text("README.md")
     assert [path.name for path in (ROOT / "docs").glob("*.md") if f"](docs/{path.name})" not in readme] == []

@@ -305,6 +305,13 @@ def test_who_submitted_takes_it_back_and_an_approver_rejects(editor: Player, app
         assert code_of(call(approver, "POST", f"{draft}/reject", WHY)) == "wrong_state"
 
 
+def test_an_editor_discards_a_draft_and_an_approver_does_not(editor: Player, approver: Player) -> None:
+    path, _ = begun(editor)
+    assert code_of(call(approver, "POST", f"{path}/reject", WHY)) == "forbidden"
+    told = call(editor, "POST", f"{path}/reject", WHY).json()
+    assert (told["state"], told["submitted_by"], told["decision_reason"]) == ("rejected", None, "A test.")
+
+
 def test_an_editor_does_not_reject_what_somebody_else_submitted(house: AppHouse, editor: Player) -> None:
     draft, _ = submitted(editor)
     assert code_of(call(house.staff("editor"), "POST", f"{draft}/reject", WHY)) == "forbidden"

@@ -180,7 +180,7 @@ def test_only_the_greeting_is_no_log_line(scene: Scene) -> None:
     other = [line for line in scene.service.log().splitlines() if line and not line.startswith("{")]
     assert other[0] == "casino-brag is ready."
     assert other[-1] == "Ctrl-C stops everything."
-    assert len(other) == 15
+    assert len(other) == 17
     assert [line for line in other if ANY_CARD.search(line)] == []
 
 

@@ -15,6 +15,7 @@ from psycopg import errors as pg
 
 from casino_brag.db.clock import clock
 from casino_brag.errors import Code, ServiceError, SetUpError
+from casino_brag.ids import uuid7
 from casino_brag.staff import passwords
 from casino_brag.staff.access import give_code, give_password, sessions
 from casino_brag.staff.factors import RECOVERY_CODES, Enrolment
@@ -22,6 +23,7 @@ from casino_brag.staff.invitations import (
     GONE,
     INVITATION_HOURS,
     Invitation,
+    Joined,
     invite,
     invited,
     join,
@@ -60,8 +62,8 @@ def offered(house: AppHouse, conn: psycopg.Connection[Any], invitation: Invitati
 
 def joined(
     house: AppHouse, invitation: Invitation, offer: Enrolment, password: str = PASSWORD, code: str = ""
-) -> list[str] | ServiceError:
-    """The recovery codes, or the refusal."""
+) -> Joined | ServiceError:
+    """What the person gets, or the refusal."""
     try:
         return join(
             house.service.database.connection,
@@ -76,7 +78,7 @@ def joined(
         return refused
 
 
-def refusal(outcome: list[str] | ServiceError) -> ServiceError:
+def refusal(outcome: Joined | ServiceError) -> ServiceError:
     assert isinstance(outcome, ServiceError)
     return outcome
 
@@ -96,8 +98,9 @@ def test_a_person_joins_and_signs_in(app_house: AppHouse, conn: psycopg.Connecti
     assert invitation.path == f"/console/join/{invitation.token}"
     assert invitation.expires_at - clock(conn) <= timedelta(hours=INVITATION_HOURS)
     offer = offered(app_house, conn, invitation)
-    codes = joined(app_house, invitation, offer)
-    assert isinstance(codes, list)
+    made = joined(app_house, invitation, offer)
+    assert isinstance(made, Joined)
+    codes = made.codes
     assert len(set(codes)) == RECOVERY_CODES
     secret = give_password(app_house.service.database.connection, name, PASSWORD, "::2")
     assert give_code(conn, app_house.sealer, secret, code_of(offer.secret, steps_ahead=1), "::2")
@@ -124,8 +127,9 @@ def test_secrets_are_in_no_entry_and_kept_hashed_or_sealed(
 ) -> None:
     invitation = invite(conn, name, SAID)
     offer = offered(app_house, conn, invitation)
-    codes = joined(app_house, invitation, offer)
-    assert isinstance(codes, list)
+    made = joined(app_house, invitation, offer)
+    assert isinstance(made, Joined)
+    codes = made.codes
     with app_house.connect() as owner:
         kept = "".join(
             str(row)
@@ -143,7 +147,7 @@ def test_secrets_are_in_no_entry_and_kept_hashed_or_sealed(
 def test_a_link_is_good_once(app_house: AppHouse, conn: psycopg.Connection[Any], name: str) -> None:
     invitation = invite(conn, name, SAID)
     offer = offered(app_house, conn, invitation)
-    assert isinstance(joined(app_house, invitation, offer), list)
+    assert isinstance(joined(app_house, invitation, offer), Joined)
     assert invited(conn, invitation.token) is None
     assert refusal(joined(app_house, invitation, offer)).detail == GONE
 
@@ -155,8 +159,8 @@ def test_a_link_is_good_once_when_it_is_used_many_times_at_once(
     invitation = invite(conn, name, SAID)
     offer = offered(app_house, conn, invitation)
     outcomes = together([partial(joined, app_house, invitation, offer)] * 4)
-    assert sum(isinstance(outcome, list) for outcome in outcomes) == 1
-    assert {refusal(o).code for o in outcomes if not isinstance(o, list)} == {Code.NOT_FOUND}
+    assert sum(isinstance(outcome, Joined) for outcome in outcomes) == 1
+    assert {refusal(o).code for o in outcomes if not isinstance(o, Joined)} == {Code.NOT_FOUND}
 
 
 def test_a_new_link_ends_the_one_before(
@@ -167,7 +171,7 @@ def test_a_new_link_ends_the_one_before(
     after = invite(conn, name, SAID)
     assert refusal(joined(app_house, before, offer)).code is Code.NOT_FOUND
     assert refusal(joined(app_house, after, offer)).code is Code.INVALID
-    assert isinstance(joined(app_house, after, offered(app_house, conn, after)), list)
+    assert isinstance(joined(app_house, after, offered(app_house, conn, after)), Joined)
 
 
 @pytest.mark.parametrize("token", ["", "x", "\x00", "a" * 500])
@@ -186,7 +190,9 @@ def test_a_link_expires(app_house: AppHouse, conn: psycopg.Connection[Any], name
             [hash_of(token), name],
         )
     assert invited(conn, token) is None
-    row = conn.execute("SELECT staff_join(%s, %s, '', 0, '{}', '{}')", [hash_of(token), STAND_IN]).fetchone()
+    row = conn.execute(
+        "SELECT staff_join(%s, %s, '', 0, '{}', %s, '', '', '{}', '{}')", [hash_of(token), STAND_IN, uuid7()]
+    ).fetchone()
     assert row == (False,)
 
 
@@ -218,7 +224,7 @@ def test_who_has_joined_is_reset_before_another_link_is_made(
     with pytest.raises(ServiceError):
         give_password(app_house.service.database.connection, who.name, PASSWORD, "::4")
     again = invite(conn, who.name, SAID)
-    assert isinstance(joined(app_house, again, offered(app_house, conn, again)), list)
+    assert isinstance(joined(app_house, again, offered(app_house, conn, again)), Joined)
 
 
 @pytest.mark.parametrize("change", [invite, reset, unlock])
@@ -236,7 +242,7 @@ def test_everything_that_is_wrong_with_a_form_is_told_at_once_and_the_link_stays
     offer = offered(app_house, conn, invitation)
     refused = refusal(joined(app_house, invitation, offer, name, "000000x"))
     assert set(refused.errors or {}) == {"password", "new_code"}
-    assert isinstance(joined(app_house, invitation, offer), list)
+    assert isinstance(joined(app_house, invitation, offer), Joined)
 
 
 @pytest.mark.parametrize(

@@ -448,13 +448,25 @@ def test_the_commands_invite_reset_and_unlock(
     assert run("unlock", who.name, "--reason", "She called.") == "Done.\n"
     assert f"staff invite {who.name}" in run("reset", who.name)
     assert run("reset", who.name) == "The person has not joined.\n"
-    shown = run("invite", who.name)
-    made = json.loads(run("invite", who.name, "--json"))
-    first, second = (text.rpartition("/console/join/")[2].split()[0] for text in (shown, made["path"]))
+    shown = run("invite", who.name).splitlines()[-1]
+    made = json.loads(run("invite", who.name, "--json", "--base-url=https://casino.example.com/"))
+    assert shown.startswith("http://127.0.0.1:8080/console/join/")
+    assert made["url"] == "https://casino.example.com" + made["path"]
+    first, second = (text.rpartition("/console/join/")[2] for text in (shown, made["path"]))
     assert invited(conn, first) is None
     assert invited(conn, second) is not None
     (entry,) = entries(conn, EntryType.STAFF_UNLOCKED, who.name)
     assert (entry["actor"], entry["reason"]) == ("system:cli", "She called.")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["casino.example.com", "ftp://casino.example.com", "http://casino.example.com", "https://a/b?c"],
+)
+def test_nobody_is_invited_to_an_address_that_is_none_of_the_service(address: str) -> None:
+    done = CliRunner().invoke(staff, ["invite", "ada", "--base-url", address])
+    assert done.exit_code == 2
+    assert "write it as https://casino.example.com" in " ".join(done.output.replace("│", " ").split())
 
 
 def test_a_person_is_added_with_at_least_one_role(app_house: AppHouse) -> None:

@@ -322,6 +322,40 @@ def test_what_an_export_says_moves_and_hides_nothing_on_a_terminal(
     assert "\x1b" not in done.stdout
 
 
+NO_CHECKPOINTS = {
+    "an empty file": "",
+    "a page that says that there is none": "<h1>Not Found</h1>\n",
+    "the beginning of one": "log.example\n1\n",
+}
+
+
+@pytest.mark.parametrize("what", NO_CHECKPOINTS)
+def test_a_kept_file_that_is_no_checkpoint_says_nothing_of_the_log(
+    log: Log, whole: Path, tmp_path: Path, what: str
+) -> None:
+    (tmp_path / "kept.txt").write_text(NO_CHECKPOINTS[what])
+    with log.connect() as conn:
+        newest = newest_checkpoint(conn)
+        assert newest is not None
+        grown = saved(tmp_path, consistency(conn, newest, newest))
+    for checked in (("log", whole), ("consistency", grown)):
+        done = run(*checked, key(log), f"--checkpoint={tmp_path / 'kept.txt'}")
+        assert done.returncode == 2
+        assert done.stdout == "NOT VERIFIED: this tells nothing of the log.\n"
+        assert f"{tmp_path / 'kept.txt'}: this is no checkpoint" in done.stderr
+
+
+def test_a_kept_checkpoint_that_was_forged_is_a_finding(log: Log, whole: Path, tmp_path: Path) -> None:
+    note = (whole / "checkpoint.txt").read_text()
+    lines = note.split("\n")
+    lines[1] = str(int(lines[1]) - 1)
+    (tmp_path / "kept.txt").write_text("\n".join(lines))
+    done = run("log", whole, key(log), f"--checkpoint={tmp_path / 'kept.txt'}")
+    assert done.returncode == 1
+    assert "kept.txt: the signature of" in done.stdout
+    assert done.stdout.endswith("SOMETHING DOES NOT HOLD.\n")
+
+
 # Proofs
 
 

@@ -281,10 +281,10 @@ def test_the_plots_are_one_page_that_loads_nothing(house: AppHouse, tmp_path: Pa
     titles = [title.text for title in root.iter("title")]
     assert titles == [
         "Live play",
-        "Return so far, main in GBP",
-        "Distance from what hands and decisions let expect, main in GBP",
-        "Return so far, pair bonus in GBP",
-        "Distance from what hands and decisions let expect, pair bonus in GBP",
+        "Return so far, main game in GBP",
+        "Distance from what hands and decisions let expect, main game in GBP",
+        "Return so far, Pair Bonus in GBP",
+        "Distance from what hands and decisions let expect, Pair Bonus in GBP",
         "The player's categories beside their chances",
         "The dealer's categories beside their chances",
     ]

@@ -94,3 +94,10 @@ def test_round_values_are_a_few_evenly_apart_and_within(low: float, width: float
         assert 2 <= len(values) <= 7
         assert low - width * 1e-6 <= values[0]
         assert values[-1] <= high + width * 1e-6
+
+
+def test_nothing_is_drawn_below_what_is_possible() -> None:
+    points = [Point("a", 0.0, 1.0, 3.0), Point("b", 2.0, 1.0, 0.5)]
+    svg = parts(Plot("t", "y", points, False, least=0.0))
+    assert all(not (label.text or "").startswith("-") for label in svg.iter("text"))
+    assert max(float(band["y"]) + float(band["height"]) for band in of(svg, "band")) <= 214.0

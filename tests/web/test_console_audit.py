@@ -72,6 +72,15 @@ def test_entries_are_found_by_what_they_are_about(house: AppHouse, auditor: Coll
     assert re.findall(r'href="/console/audit/entries/([0-9a-f-]{36})"', only) == [entry_id]
 
 
+def test_visits_of_staff_are_among_the_entries_where_they_are_wanted(auditor: Colleague) -> None:
+    visit = "<code>staff.called</code>"
+    assert visit not in auditor.get("/audit").text
+    assert visit in auditor.get("/audit?calls=yes").text
+    assert visit in auditor.get("/audit?type=staff.called").text
+    assert ",staff.called," not in auditor.get("/audit/entries.csv").text
+    assert ",staff.called," in auditor.get("/audit/entries.csv?calls=yes").text
+
+
 def test_a_filter_that_makes_no_sense_is_told_at_its_field(auditor: Colleague) -> None:
     page = auditor.get("/audit?round_id=twelve&since=yesterday").text
     assert 'value="twelve"' in page

@@ -92,7 +92,7 @@ def test_each_plot_says_in_words_what_it_shows_and_has_its_numbers_beside_it(
     assert plots == len(titles) == part.count("<desc ") >= 4
     for title in titles:
         assert f"As a table: {title}" in unescape(part)
-    assert any(title.startswith("Return so far, main in ") for title in titles)
+    assert any(title.startswith("Return so far, main game in ") for title in titles)
     assert any(title.startswith("Distance from what hands and decisions") for title in titles)
     assert {
         "The player's categories beside their chances",
@@ -117,8 +117,8 @@ def test_no_page_has_styles_or_scripts_that_its_policy_forbids(watcher: Colleagu
     ("query", "shown", "hidden"),
     [
         ("game=three-card-brag", "three-card-brag, version 1", "double-play-brag, version 1"),
-        ("wager=main", "Main in GBP", "Pair bonus in GBP"),
-        ("wager=pair_bonus", "Pair bonus", "Return so far, main"),
+        ("wager=main", "Main in GBP", "Pair Bonus in GBP"),
+        ("wager=pair_bonus", "Pair Bonus in", "Return so far, main"),
         ("currency=gbp", "Main in GBP", "Main in EUR"),
         ("currency=XYZ", "No data", "Main in GBP"),
         ("version=1", "three-card-brag, version 1", "No data: there is no version"),

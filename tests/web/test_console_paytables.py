@@ -9,6 +9,7 @@ from html import unescape
 import pytest
 import requests
 
+from casino_brag.catalogue.jurisdictions import names
 from casino_brag.config import shipped
 from casino_brag.game.paytable import Paytable
 from casino_brag.staff.people import Role
@@ -154,7 +155,7 @@ def test_a_preview_shows_what_a_change_brings_and_writes_nothing(
     assert "<html" not in answer.text
     assert "92.904977 %" in answer.text, "the return of the Pair Bonus"
     assert "▼ 4.959276" in answer.text, "less than under the version in force"
-    assert "pair_bonus.pays.flush" in answer.text, "the rule that differs"
+    assert re.search(r"Pair Bonus, flush</th><td>4 → 3<", answer.text), "the rule that differs"
     assert faults(answer.text) == []
     assert text_of(editor, path) == TEXT
 
@@ -174,7 +175,7 @@ def test_a_preview_refuses_no_text(editor: Colleague) -> None:
         for tab in ("text", "fields"):
             answer = editor.send(f"{path}/preview", **{**form, "text": text, "tab": tab})
             assert answer.status_code == 200, (text[:20], tab, answer.text)
-            assert "to mend" in answer.text
+            assert re.search("One thing to mend|[0-9]+ things to mend", answer.text)
 
 
 FIELDS = sorted(
@@ -333,6 +334,9 @@ def test_a_submission_says_what_is_missing_at_its_fields_and_keeps_the_rest(edit
     assert answer.status_code == 422
     for name in ("note", "certificate"):
         assert f'id="error-{name}"' in answer.text
+    assert re.search(r'<a href="#field-note">Why</a>', answer.text)
+    nowhere = editor.post(f"{path}/submit", revision="1", note="Limits.").text
+    assert "tick one or more of Great Britain, Malta" in nowhere
     assert re.search(r'value="gb" checked', answer.text)
     assert faults(answer.text) == []
 
@@ -435,6 +439,107 @@ def test_an_approval_asks_for_a_code_when_the_last_one_is_old(
         assert faults(refused.text) == []
     answer = approver.post(f"{path}/approve", of=path, digest=digest, code=approver.code())
     assert answer.status_code == 303, answer.text
+
+
+def put_in_force(operations: Colleague, version: str) -> None:
+    """Puts a version in force, unless it is."""
+    if "badge-active" in operations.get(version).text:
+        return
+    answer = operations.post(f"{version}/activate", of=version, when="now", reason="A test.")
+    assert answer.status_code == 303, answer.text
+
+
+def test_where_a_game_would_no_longer_be_offered_is_told_before_it_is_submitted_approved_and_in_force(
+    editor: Colleague, approver: Colleague, operations: Colleague
+) -> None:
+    put_in_force(operations, f"/paytables/{GAME}/versions/1")
+    path = begun(editor, revised())
+    shown = editor.get(f"{path}/submit").text
+    assert len(re.findall(r'name="jurisdictions" value="[a-z]+" checked', shown)) == len(names())
+    lost = "No longer offered in: Great Britain"
+    typed = {"jurisdictions": "none", "revision": "1"}
+    assert lost in editor.post(f"{path}/submit", **typed, note="").text
+    assert editor.post(f"{path}/submit", **typed, note="Fewer.").status_code == 303
+    page = approver.get(path).text
+    assert lost in page
+    answer = approver.post(f"{path}/approve", of=path, digest=digest_on(page))
+    version = answer.headers["Location"].removeprefix("/console")
+    assert lost in operations.get(version).text
+    put_in_force(operations, version)
+    narrow = editor.get(f"{begun(editor, revised())}/submit").text
+    assert re.findall(r'name="jurisdictions" value="([a-z]+)" checked', narrow) == ["none"]
+    same = submitted(editor, revised())
+    put_in_force(operations, f"/paytables/{GAME}/versions/1")
+    assert lost in approver.get(same).text, "against what is in force when it is looked at"
+
+
+def test_claims_are_judged_where_odds_are_edited_and_on_every_page_of_them(
+    editor: Colleague, approver: Colleague
+) -> None:
+    text = revised().replace('value = "98 %"', 'value = "98.5 %"')
+    path = begun(editor, text)
+    judged = re.compile(r"98\.5 %</td><td><strong>97\.996138 %</strong>.*Does not hold", re.DOTALL)
+    form = typed(editor.get(path).text)
+    for page in (editor.send(f"{path}/preview", **form), editor.get(f"{path}/submit")):
+        assert judged.search(page.text), page.text
+    version = approved(editor, approver, text)
+    assert judged.search(editor.get(version).text)
+    assert "Does not hold" not in editor.get(begun(editor)).text
+
+
+def test_a_draft_is_discarded_by_an_editor_with_a_reason(app_house: AppHouse, editor: Colleague) -> None:
+    path = begun(editor)
+    assert "Discard this draft…" in editor.get(path).text
+    unsaid = editor.post(f"{path}/reject", of=path, reason=" ")
+    assert unsaid.status_code == 422
+    assert faults(unsaid.text) == []
+    other = colleague(app_house, Role.EDITOR).signed_in()
+    assert other.post(f"{path}/reject", of=path, reason="Begun twice.").status_code == 303
+    page = editor.get(path).text
+    assert "badge-rejected" in page
+    assert "Begun twice." in page
+    assert "Discard this draft" not in page
+
+
+def test_what_was_approved_and_never_in_force_is_shown_until_it_is(
+    editor: Colleague, approver: Colleague, operations: Colleague
+) -> None:
+    version = approved(editor, approver, revised())
+    waits = re.compile(
+        rf'href="/console{version}">Version {version.rsplit("/", 1)[1]}</a> is approved and waits to be put in force'
+    )
+    pages = ("/paytables", f"/paytables/{GAME}", "/approvals")
+    for path in pages:
+        assert waits.search(operations.get(path).text), path
+    put_in_force(operations, version)
+    for path in pages:
+        assert not waits.search(operations.get(path).text), path
+
+
+def test_a_button_that_acts_at_once_has_no_ellipsis(editor: Colleague, approver: Colleague) -> None:
+    page = approver.get(submitted(editor, revised())).text
+    assert re.search(r"<button[^>]*>Approve [0-9a-f]+</button>", page)
+    assert "Reject…" in page
+
+
+def test_what_is_in_force_is_compared_with_the_newest_of_another_content(
+    editor: Colleague, approver: Colleague, operations: Colleague
+) -> None:
+    def chosen() -> list[str]:
+        return re.findall(r'<option value="([^"]*)" selected', editor.get(f"/paytables/{GAME}/compare").text)
+
+    version = approved(editor, approver, revised())
+    number = version.rsplit("/", 1)[1]
+    assert chosen()[1] == f"v{number}"
+    other = begun(editor, revised()).rsplit("/", 1)[1]
+    put_in_force(operations, version)
+    begun(editor, editor.get(f"{version}/file").text)
+    begun(editor, "title = 3")
+    assert chosen() == [f"v{number}", f"d{other}"]
+
+
+def test_limits_say_what_a_minor_unit_is(editor: Colleague) -> None:
+    assert "In minor units: 300000 is 3,000.00 GBP." in editor.get(begun(editor)).text
 
 
 def test_a_rejection_needs_a_reason_and_shows_it(editor: Colleague, approver: Colleague) -> None:

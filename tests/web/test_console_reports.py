@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from io import StringIO
 
@@ -46,7 +47,7 @@ def test_a_report_is_read_on_a_sound_page(auditor: Colleague, name: ReportName) 
     answer = auditor.get(f"/reports/{name}")
     assert answer.status_code == 200
     assert faults(answer.text) == []
-    assert KINDS[name].says.split(":")[0] in answer.text
+    assert re.split("[:.]", KINDS[name].says)[0] in answer.text
     assert ("No activity" in answer.text) == (name in ("voids", "rtp-checks", "rtp-cases", "interrupted"))
 
 
@@ -63,6 +64,16 @@ def test_days_are_whole_and_the_last_is_part_of_it(auditor: Colleague) -> None:
     assert 'datetime="2020-02-28T00:00:00Z"' in page
     assert 'datetime="2020-03-01T00:00:00Z"' in page
     assert "No activity" in page
+
+
+def test_a_page_has_amounts_and_shares_as_people_write_them(auditor: Colleague) -> None:
+    page = auditor.get("/reports/game-performance").text
+    assert "minor units" not in page
+    assert re.search(r"<td[^>]*>[0-9]+\.[0-9]{2} GBP</td>", page)
+    assert re.search(r"<td[^>]*>9[0-9]\.[0-9]{4} %</td>", page)
+    assert {"Main theoretical RTP", "Pair Bonus staked", "Paytable version"} <= {
+        *re.findall(r"<th [^>]*>([^<]*)</th>", page)
+    }
 
 
 def test_files_say_the_same_of_the_same_time(auditor: Colleague) -> None:

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from html import unescape
 from io import StringIO
 from pathlib import Path
 from uuid import UUID
@@ -122,6 +123,17 @@ class TestSearch:
         assert demo in ids(auditor.get("/rounds?mode=demo").text)
         assert test not in ids(auditor.get("/rounds").text)
         assert test in ids(auditor.get("/rounds?test=yes").text)
+
+    def test_demonstrations_that_are_left_out_are_said_to_be_and_led_to(
+        self, house: AppHouse, auditor: Colleague
+    ) -> None:
+        operator = house.new_operator()
+        demo = operator.player().played("fold")["round_id"]
+        page = auditor.get(f"/rounds?operator={operator.name}").text
+        assert "One demonstration round is left out" in page
+        led = re.search(r'href="/console(/rounds\?[^"]*mode=demo)"', page)
+        assert led
+        assert ids(auditor.get(unescape(led[1])).text) == [demo]
 
     def test_an_id_opens_its_round(self, auditor: Colleague, player: Player) -> None:
         known = player.played("fold")["round_id"]

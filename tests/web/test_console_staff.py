@@ -264,6 +264,13 @@ class TestJoining:
         codes = re.findall(r"<code>([a-z2-7]{4}(?:-[a-z2-7]{4}){3})</code>", joined.text)
         assert len(codes) == 10
         assert ada.get(path).status_code == 404
+        assert name in ada.get("/account").text, "who has joined is signed in"
+        with app_house.connect() as conn:
+            failed = conn.execute(
+                "SELECT failures FROM staff_access JOIN staff USING (staff_id) WHERE name = %s", [name]
+            ).fetchone()
+        assert failed == (0,)
+        ada.post("/sign-out", of="/account")
         ada.send("/sign-in", name=name, password=PASSWORD)
         assert ada.post("/code", code=codes[0]).status_code == 303
         assert name in ada.get("/account").text

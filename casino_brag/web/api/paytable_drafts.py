@@ -54,7 +54,7 @@ blueprint = StrictBlueprint(
 EDITORS: Final = (Role.EDITOR,)
 APPROVERS: Final = (Role.APPROVER,)
 REJECTING: Final = (Role.EDITOR, Role.APPROVER)
-"""An approver rejects; an editor takes back what that person submitted."""
+"""An approver rejects what was submitted; an editor discards a draft, or takes back what that person submitted."""
 
 DRAFT: Final = "/<game>/drafts/<int:number>"
 
@@ -193,7 +193,7 @@ def post_approve(body: dict[str, Any], game: str, number: int) -> Answer:
 @blueprint.response(200, DraftDetailSchema, example=examples.DRAFT, headers=ETAG)
 @blueprint.problems(*CHANGING)
 def post_reject(body: dict[str, Any], game: str, number: int) -> Answer:
-    """Reject what was submitted, or take back what you submitted yourself; it stays as it is, for good."""
+    """Reject what was submitted, take back what you submitted yourself, or discard a draft; it stays so, for good."""
     with service().database.connection() as conn:
         caller = staff_caller(conn, REJECTING, body)
         reject_draft(conn, caller.person, game, number, reason=body["reason"])

@@ -76,13 +76,24 @@ def card_face(text: str) -> str:
 
 
 def spoken(value: str) -> str:
-    """A name of the program as words.
+    """A name of the program as words; those of wagers are proper names.
 
-    >>> spoken("pair_bonus")
-    'Pair bonus'
+    >>> spoken("pair_bonus"), spoken("no_ante_bonus"), spoken("awaiting_decision")
+    ('Pair Bonus', 'No Ante Bonus', 'Awaiting decision')
     """
     words = value.replace("_", " ")
+    for bonus in ("Ante Bonus", "Pair Bonus"):
+        words = words.replace(bonus.lower(), bonus)
     return words[:1].upper() + words[1:]
+
+
+def key_in_words(key: str) -> str:
+    """A key of a paytable as words; that a hand pays is understood.
+
+    >>> key_in_words("pair_bonus.pays.run"), key_in_words("ante.pays"), key_in_words("limits.GBP.ante.max")
+    ('Pair Bonus, run', 'Ante, pays', 'Limits, GBP, ante, max')
+    """
+    return spoken(", ".join(key.replace(".pays.", ".").split(".")))
 
 
 def jurisdiction_titles(found: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import psycopg
 from flask import Blueprint, Response, request
 
 from casino_brag.catalogue.drafts import DraftState, list_drafts
+from casino_brag.catalogue.versions import games_with_paytables, list_versions
 from casino_brag.rounds.proposed import void_proposed
 from casino_brag.staff.access import SignedIn
 from casino_brag.staff.people import Role
@@ -41,6 +42,7 @@ def queue(conn: psycopg.Connection[Any], who: SignedIn) -> Response:
     return render(
         "approvals.html.j2",
         drafts=sorted(waiting, key=lambda draft: draft.submitted_at or draft.changed_at),
+        versions=[row for game in games_with_paytables(conn) for row in list_versions(conn, game)],
         proposals=open_proposals(conn)[::-1],
         decided=[p for p in recent_proposals(conn) if p.state is not ProposalState.OPEN][:DECIDED_SHOWN],
         words=WORDS,

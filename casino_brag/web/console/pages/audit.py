@@ -176,4 +176,7 @@ def _filter(query: Form) -> tuple[Filter, UUID | None]:
     for name in _SUBJECTS:
         said[name] = query.identifier(name)
     since, until = query.day("since"), query.day("until", later=1)
+    # Every page that somebody opens is an entry, and most of what there is.
+    if query.value("calls") != "yes" and said.get("type") != EntryType.STAFF_CALLED:
+        said["without"] = EntryType.STAFF_CALLED.value
     return Filter(**said, since=since, until=until), query.identifier("cursor")

@@ -89,7 +89,7 @@ def edit(conn: psycopg.Connection[Any], who: SignedIn, game: str, number: int) -
 def submit(conn: psycopg.Connection[Any], who: SignedIn, game: str, number: int) -> Response:
     """Asks for what a submission needs, over what would be submitted."""
     form = posted()
-    draft = read_draft(conn, game, number)
+    draft, active = read_draft(conn, game, number), service().house.shelf.active(conn, game)
     with form.attempt():
         if draft.state is not DraftState.DRAFT:
             raise ServiceError(Code.WRONG_STATE, f"Draft {number} is {draft.state} already.")
@@ -108,13 +108,20 @@ def submit(conn: psycopg.Connection[Any], who: SignedIn, game: str, number: int)
             return back_to(
                 path_of(draft), f"Draft {number} was submitted. Somebody else approves or rejects it."
             )
-    shown = consequences_of_text(game, draft.text, service().house.shelf.active(conn, game))
+    jurisdictions = _jurisdictions()
+    named = form.values("jurisdictions")
+    if "jurisdictions" in form.errors and not named:
+        titles = ", ".join(jurisdiction(name).title for name in names())
+        form.errors["jurisdictions"] = [f"tick one or more of {titles}"]
     return render(
         "paytable_submit.html.j2",
         draft=draft,
         form=form,
-        shown=shown,
-        jurisdictions=_jurisdictions(),
+        shown=consequences_of_text(game, draft.text, active),
+        active=active,
+        offered=() if active is None else active.lost_with(()),
+        lost=() if active is None or not form.sent else active.lost_with(named),
+        jurisdictions=jurisdictions,
         status=form.status,
     )
 
@@ -154,11 +161,13 @@ def approve(conn: psycopg.Connection[Any], who: SignedIn, game: str, number: int
     nav="paytables",
 )
 def reject(conn: psycopg.Connection[Any], who: SignedIn, game: str, number: int) -> Response:
-    """Rejects what was submitted, or takes it back."""
+    """Rejects what was submitted, or takes it back; discards what was not."""
     form = posted()
+    draft = read_draft(conn, game, number)
+    fresh = draft.state is DraftState.DRAFT
     with form.attempt():
         reject_draft(conn, who.person, game, number, reason=form.value("reason"))
-        return back_to(f"/console/paytables/{game}/drafts/{number}", f"Draft {number} was rejected.")
+        return back_to(path_of(draft), f"Draft {number} was {'discarded' if fresh else 'rejected'}.")
     return _read_only(conn, who, read_draft(conn, game, number), form)
 
 
@@ -230,7 +239,7 @@ def _stale(conn: psycopg.Connection[Any], game: str, number: int, form: Form, mi
 
 
 def _read_only(conn: psycopg.Connection[Any], who: SignedIn, draft: Draft, form: Form) -> Response:
-    shown = consequences_of_text(draft.game, draft.text, service().house.shelf.active(conn, draft.game))
+    active = service().house.shelf.active(conn, draft.game)
     undecided = draft.state is DraftState.SUBMITTED
     # What is offered goes by names, which are nobody else's ever; what is done goes by who the person is.
     own = who.person.name in {draft.created_by, draft.submitted_by, *draft.editors}
@@ -238,11 +247,14 @@ def _read_only(conn: psycopg.Connection[Any], who: SignedIn, draft: Draft, form:
         "paytable_draft.html.j2",
         draft=draft,
         form=form,
-        shown=shown,
+        shown=consequences_of_text(draft.game, draft.text, active),
+        active=active,
+        lost=active.lost_with(draft.jurisdictions) if undecided and active is not None else (),
         own=own,
         may_edit=may(who, EDITORS),
         may_approve=undecided and may(who, APPROVERS),
         may_reject=undecided and (may(who, APPROVERS) or draft.submitted_by == who.person.name),
+        may_discard=draft.state is DraftState.DRAFT and may(who, EDITORS),
         demanding=_jurisdictions(),
         status=form.status,
     )

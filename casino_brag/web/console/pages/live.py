@@ -12,7 +12,7 @@ from uuid import UUID
 import psycopg
 from flask import Blueprint, Response, request
 
-from casino_brag.catalogue.games import game_names
+from casino_brag.catalogue.games import game_names, published_games
 from casino_brag.errors import Code, ServiceError, SetUpError
 from casino_brag.staff.access import SignedIn
 from casino_brag.staff.people import Role
@@ -24,6 +24,7 @@ from casino_brag.watch.status import status
 from casino_brag.web.console.forms import Form, asked, posted
 from casino_brag.web.console.looks import money
 from casino_brag.web.console.shell import back_to, fragment, page, render
+from casino_brag.web.service import service
 
 blueprint = Blueprint("live", __name__)
 
@@ -135,6 +136,7 @@ class _Filters:
 
 def _found(conn: psycopg.Connection[Any], query: Form) -> dict[str, Any]:
     wanted = _Filters.of(query)
+    titles = {game["game"]: game["title"] for game in published_games(conn, service().house.shelf)}
     found = status(conn, game=wanted.game, since=wanted.since, until=wanted.until)
     return {
         "found": found,
@@ -145,7 +147,8 @@ def _found(conn: psycopg.Connection[Any], query: Form) -> dict[str, Any]:
         ],
         "by": wanted.by,
         "by_name": dict(BREAKDOWNS)[wanted.by.value],
-        "games": [("", "All games"), *((game, game) for game in game_names(conn))],
+        "games": [("", "All games"), *((game, titles.get(game, game)) for game in game_names(conn))],
+        "titles": titles,
         "query": f"?{urlencode(request.args.to_dict())}" if request.args else "",
         "open_cases": found["cases"],
         "days": f"From {found['since'] or 'the beginning'} to {found['until']}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -11,12 +12,15 @@ from flask import Blueprint, Response, request
 
 from casino_brag.catalogue.activations import unschedule
 from casino_brag.catalogue.drafts import (
+    Draft,
     DraftState,
     create_draft,
     list_drafts,
     read_draft,
 )
+from casino_brag.catalogue.guards import check_text
 from casino_brag.catalogue.versions import (
+    VersionRow,
     VersionState,
     games_with_paytables,
     history,
@@ -65,6 +69,7 @@ def games(conn: psycopg.Connection[Any], who: SignedIn) -> Response:
                 "title": game if version is None else version.paytable.title,
                 "active": next((row for row in rows if row.state is VersionState.ACTIVE), None),
                 "scheduled": next((row for row in rows if row.state is VersionState.SCHEDULED), None),
+                "versions": rows,
                 "drafts": [draft for draft in drafts if draft.game == game],
                 "told": None if version is None else Telling.of(version.paytable),
             }
@@ -133,17 +138,16 @@ def unschedule_version(conn: psycopg.Connection[Any], who: SignedIn, game: str) 
 def compare(conn: psycopg.Connection[Any], who: SignedIn, game: str) -> Response:
     """Two versions or drafts side by side."""
     form = asked()
-    sides = [(f"v{row.version}", f"Version {row.version}, {row.state}") for row in list_versions(conn, game)]
-    sides += [
-        (f"d{draft.number}", f"Draft {draft.number}, {draft.state}")
-        for draft in list_drafts(conn, game=game, limit=DRAFTS_SHOWN)
-    ]
+    versions, drafts = list_versions(conn, game), list_drafts(conn, game=game, limit=DRAFTS_SHOWN)
+    sides = [(f"v{row.version}", f"Version {row.version}, {row.state}") for row in versions]
+    sides += [(f"d{draft.number}", f"Draft {draft.number}, {draft.state}") for draft in drafts]
     if not sides:
         raise ServiceError(Code.NOT_FOUND, f"There is no game {game!a}.")
-    if not form.sent:  # what is meant most often: the newest draft beside what is in force
+    if not form.sent:
         active = service().house.shelf.active(conn, game)
-        form.put("old", sides[0][0] if active is None else f"v{active.version}")
-        form.put("new", next((side for side, _ in sides if side.startswith("d")), sides[0][0]))
+        first = sides[0][0] if active is None else f"v{active.version}"
+        form.put("old", first)
+        form.put("new", (active and _newest_other(active.paytable, versions, drafts)) or first)
     told: dict[str, Any] = {"found": None, "shown": None, "pictures_of": (), "names": ()}
     with form.attempt():
         if form.value("old") and form.value("new"):
@@ -179,6 +183,17 @@ def _game(conn: psycopg.Connection[Any], who: SignedIn, game: str, form: Form) -
         may_operate=may(who, OPERATIONS),
         status=form.status,
     )
+
+
+def _newest_other(than: Paytable, versions: Sequence[VersionRow], drafts: Sequence[Draft]) -> str | None:
+    """The side that was made last of those with another content, which is what is meant most often; None of none."""
+    made = [(row.published_at, f"v{row.version}", row.digest) for row in versions]
+    for draft in drafts:
+        paytable = check_text(draft.game, draft.text).paytable
+        if paytable is not None:
+            made.append((draft.changed_at, f"d{draft.number}", paytable.digest))
+    others = [(at, side) for at, side, digest in made if digest != than.digest]
+    return max(others)[1] if others else None
 
 
 def _side(conn: psycopg.Connection[Any], game: str, form: Form, name: str) -> Paytable:

@@ -16,6 +16,7 @@ from casino_brag.errors import Errors
 from casino_brag.game.paytable import Paytable
 from casino_brag.game.rules import Limits
 from casino_brag.game.rules_text import rules_in_words
+from casino_brag.odds.claims import Judgement, judge_claims
 from casino_brag.odds.differences import rule_changes
 from casino_brag.odds.par_sheet import Document
 from casino_brag.staff.access import SignedIn
@@ -23,7 +24,7 @@ from casino_brag.staff.people import Role
 from casino_brag.web.console.drafting import typed
 from casino_brag.web.console.figures import Row, Telling, Worth, rows, worths
 from casino_brag.web.console.forms import posted
-from casino_brag.web.console.looks import money
+from casino_brag.web.console.looks import key_in_words, money
 from casino_brag.web.console.pictures import Bar, StrategyMap, distribution, strategy_map
 from casino_brag.web.console.shell import fragment, page
 from casino_brag.web.service import service
@@ -82,11 +83,20 @@ class Consequences:
     words: Sequence[Any] = ()
     standings: Sequence[Standing] = ()
     stakes: Sequence[Stakes] = ()
+    claims: Sequence[Judgement] = ()
 
     @property
     def figures(self) -> tuple[Row, ...]:
         """The figures of all types of wager, as the rows of a table."""
         return rows(self.worths)
+
+    @property
+    def rule_rows(self) -> tuple[tuple[str, str], ...]:
+        """The rules that differ, in words, as the rows of a table."""
+        return tuple(
+            (key_in_words(rule["key"]), f"{_value(rule['old'])} → {_value(rule['new'])}")
+            for rule in self.rules
+        )
 
     @property
     def complaints(self) -> Errors:
@@ -119,6 +129,7 @@ def consequences(paytable: Paytable, other: Paytable | None, against: str) -> Co
         rules_in_words(paytable),
         tuple(_standing(name, figures) for name in names()),
         tuple(_stakes(currency, limits) for currency, limits in paytable.limits.items()),
+        judge_claims(paytable),
     )
 
 
@@ -142,6 +153,13 @@ def preview(conn: psycopg.Connection[Any], who: SignedIn, game: str, number: int
 def _standing(name: str, figures: Sequence[Mapping[str, str]]) -> Standing:
     found = jurisdiction(name)
     return Standing(name, found.title, found.floor_problem(figures), found.certificate)
+
+
+def _value(value: Any) -> str:
+    """A rule's value as a person writes it."""
+    if value is None:
+        return "nothing"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _stakes(currency: str, limits: Limits) -> Stakes:

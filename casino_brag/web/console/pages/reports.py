@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,13 +13,15 @@ from flask import Blueprint, Response, request
 from casino_brag.audit import EntryType
 from casino_brag.catalogue.operators import operator_names
 from casino_brag.errors import Code, ServiceError, SetUpError
+from casino_brag.odds.pages.parts import Table
 from casino_brag.reports.kinds import KINDS, SIGNIFICANT, Kind, ReportName
 from casino_brag.reports.making import Report, Wanted, WantedWrongly, make_report
-from casino_brag.reports.pages import ROWS_MAX, html, parts
+from casino_brag.reports.pages import ROWS_MAX, html, parts, setting, shown
 from casino_brag.rounds.reports import Period
 from casino_brag.staff.access import SignedIn
 from casino_brag.staff.people import Role
 from casino_brag.web.console.forms import Form, asked
+from casino_brag.web.console.looks import money, spoken
 from casino_brag.web.console.shell import download, page, render
 
 blueprint = Blueprint("reports", __name__)
@@ -31,6 +35,12 @@ DOWNLOADED: Final = 10_000
 """The most items of a file; the command ``report`` gives more."""
 
 SPAN: Final = "span"
+
+_MINOR: Final = " Amounts are in minor units."
+"""What is true of tables for machines, and not of these pages."""
+
+_SHARES: Final = ("_rtp", "_99", "_edge", "_frequency")
+_DECIMAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 TELLS: Final = {
     ReportName.GAME_PERFORMANCE: "What each version of each game took and paid, for each operator",
@@ -71,7 +81,7 @@ def report(conn: psycopg.Connection[Any], who: SignedIn, name: str) -> Response:
         name=wanted,
         kind=kind,
         form=query,
-        shown=None if made is None else parts(made),
+        shown=None if made is None else parts(made, kind.says.replace(_MINOR, ""), _table),
         made=made,
         periods=PERIODS,
         operators=[("", "All operators"), *((operator, operator) for operator in operator_names(conn))],
@@ -94,6 +104,33 @@ def report_file(conn: psycopg.Connection[Any], who: SignedIn, name: str, form: s
         case _:
             text, content_type = html(made), "text/html; charset=utf-8"
     return download(f"{wanted}.{form}", text, content_type)
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Columns in words, amounts in their currency's own units, and shares as percents."""
+    cells = tuple(dict.fromkeys(tuple(_cell(row, column) for column in columns) for row in rows))
+    heads = tuple((_head(column), setting(column)) for column in columns)
+    return Table("One row" if len(cells) == 1 else f"{len(cells):,} rows", heads, cells)
+
+
+def _head(column: str) -> str:
+    """What a column is called.
+
+    >>> _head("main_theoretical_rtp"), _head("staked_minor"), _head("tolerance_99")
+    ('Main theoretical RTP', 'Staked', 'Tolerance, 99 in 100')
+    """
+    words = spoken(column.removesuffix("_minor")).removesuffix(" 99")
+    words = re.sub(r"\b(rtp|sd|id)\b", lambda short: short[0].upper(), words, flags=re.IGNORECASE)
+    return f"{words}, 99 in 100" if column.endswith("_99") else words
+
+
+def _cell(row: Mapping[str, Any], column: str) -> str:
+    value = row[column]
+    if column.endswith("_minor") and value is not None and row.get("currency"):
+        return money(value, row["currency"])
+    if column.endswith(_SHARES) and value is not None and _DECIMAL.fullmatch(value):
+        return f"{100 * float(value):.4f} %"
+    return shown(value)
 
 
 def _name(text: str) -> ReportName:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any, Final
@@ -82,16 +83,20 @@ def rounds(conn: psycopg.Connection[Any], who: SignedIn) -> Response:
     after = query.identifier("cursor")
     found = list_operator_rounds(conn, operator_id, wanted, after=after, limit=SHOWN + 1)
     said = {name: value for name, value in request.args.items() if value and name != "cursor"}
+    said = said or {"since": query.value("since")}
     return render(
         "rounds.html.j2",
         form=query,
         rounds=[_shown(one) for one in found[:SHOWN]],
         cursor=found[SHOWN - 1]["round_id"] if len(found) > SHOWN else None,
-        query=f"?{urlencode(said or {'since': query.value('since')})}",
+        query=f"?{urlencode(said)}",
         operators=_options("All operators", operator_names(conn)),
         games=_options("All games", game_names(conn)),
         states=_spoken("All states", STATES),
         results=_spoken("All results", Result),
+        demonstrations=0 if found or after else _demonstrations(conn, operator_id, wanted),
+        demonstrations_query=f"?{urlencode(said | {'mode': Mode.DEMO.value})}",
+        shown_most=SHOWN,
         modes=[(Mode.REAL.value, "Real money"), (Mode.DEMO.value, "Demonstration")],
     )
 
@@ -266,6 +271,17 @@ def _wanted(conn: psycopg.Connection[Any], query: Form) -> tuple[UUID | None, Fi
     said["test"] = query.value("test") == "yes"
     said["since"], said["until"] = query.day("since"), query.day("until", later=1)
     return _operator(conn, query), Filter(**said)
+
+
+def _demonstrations(conn: psycopg.Connection[Any], operator_id: UUID | None, wanted: Filter) -> int:
+    """How many demonstration rounds there are instead of those for real money, counted to one more than are shown."""
+    if wanted.mode != Mode.REAL:
+        return 0
+    return len(
+        list_operator_rounds(
+            conn, operator_id, replace(wanted, mode=Mode.DEMO.value), after=None, limit=SHOWN + 1
+        )
+    )
 
 
 def _operator(conn: psycopg.Connection[Any], query: Form) -> UUID | None:

@@ -17,7 +17,7 @@ from casino_brag.staff.factors import Enrolment
 from casino_brag.staff.invitations import GONE, invited, join, offer_to
 from casino_brag.web.console.cookies import drop, put
 from casino_brag.web.console.forms import asked, posted
-from casino_brag.web.console.shell import COOKIE, SIGN_IN, back_to, doorway, local_path, page, render
+from casino_brag.web.console.shell import COOKIE, HOME, SIGN_IN, back_to, doorway, local_path, page, render
 from casino_brag.web.requests import address
 from casino_brag.web.service import service
 
@@ -64,7 +64,7 @@ def code() -> Response:
 
 @doorway(blueprint, "/join/<token>", methods=("GET", "POST"))
 def join_by(token: str) -> Response:
-    """Password and authenticator of somebody who was invited; then the recovery codes, once."""
+    """Password and authenticator of somebody who was invited, who is signed in with that; the recovery codes, once."""
     form, sealer = posted(), service().house.sealer
     with service().database.connection() as conn:
         whom = invited(conn, token)
@@ -74,7 +74,7 @@ def join_by(token: str) -> Response:
         if form.sent:
             if form.value("password") != form.value("again"):
                 raise invalid("again", "The two are not the same.")
-            codes = join(
+            joined = join(
                 service().database.connection,
                 sealer,
                 token,
@@ -83,7 +83,8 @@ def join_by(token: str) -> Response:
                 form.value("new_code"),
                 address(),
             )
-            return render("recovery_codes.html.j2", codes=codes, onward=SIGN_IN, done="Sign in")
+            shown = render("recovery_codes.html.j2", codes=joined.codes, onward=HOME, done="Go on")
+            return put(shown, COOKIE, joined.secret)
     enrolment = offer_to(sealer, whom, form.value("offer"))
     return render(
         "join.html.j2",

@@ -100,6 +100,7 @@ def _version(conn: psycopg.Connection[Any], who: SignedIn, game: str, version: i
             "" if other is None else f"version {other.version}, in force",
         ),
         active=active,
+        lost=() if other is None else other.lost_with(row.jurisdictions),
         may_edit=may(who, EDITORS),
         may_operate=may(who, OPERATIONS),
         status=form.status,
