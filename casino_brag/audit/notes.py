@@ -174,9 +174,10 @@ def verified(note: str, keys: Sequence[VerifierKey]) -> tuple[str, list[Verifier
     signers: list[VerifierKey] = []
     for name, key_hash, signature in signatures:
         known = [key for key in keys if (key.name, key.key_hash) == (name, key_hash)]
-        if known and not any(key.holds(signature, text) for key in known):
+        holding = [key for key in known if key.holds(signature, text)]
+        if known and not holding:
             raise NoteError(f"the signature of {name}+{key_hash.hex()} does not hold")
-        signers += [key for key in known if key not in signers and key.holds(signature, text)]
+        signers += [key for key in holding if key not in signers]
     if not signers:
         raise NoteError("no known key has signed the note")
     return text, signers

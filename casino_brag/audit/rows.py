@@ -98,9 +98,6 @@ def uuid_text(stored: bytes) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-_subject_text = lru_cache(1 << 16)(uuid_text)
-
-
 def _moment(stored: int) -> datetime:
     """A time, in UTC without saying so; OverflowError for one that Python's calendar does not have."""
     return _EPOCH + timedelta(0, 0, stored)
@@ -127,10 +124,6 @@ def agrees(row: Row) -> bool:
     return written == row.content and not (_EXPONENT in written and _has_large_number(row))
 
 
-# A time to the full second has no fraction then, which one in a million is: `problems` looks at it again.
-_AS_ENTRIES_ARE: Final = (
-    orjson.OPT_SORT_KEYS | orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_STRICT_INTEGER
-)
 _EXPONENT: Final = orjson.dumps(1e20)[2:3]
 """What is written of any integer of more than 64 bits: it was read as a float, and may be another number since.
 
@@ -142,43 +135,52 @@ def _has_large_number(row: Row) -> bool:
     return any(map(_LARGE_NUMBER.search, filter(None, (row.before, row.after, row.payload))))
 
 
+_ENTRY: Final = (
+    b'{"actor":%b,"after":%b,"authoriser":%b,"before":%b,"entry_id":"%b","occurred_at":"%b.%06dZ","payload":%b'
+    b',"reason":%b,"subjects":{%b},"type":%b}'
+)
+
+
 def _written(row: Row) -> bytes:
     entry_id, kind, occurred_at, actor, authoriser, operator, player, session, of_round = row[:9]
     reason, before, after, payload = row[9:13]
-    subjects = {}
-    if operator is not None:
-        subjects["operator_id"] = _subject_text(operator)
-    if player is not None:
-        subjects["player_id"] = _subject_text(player)
-    if session is not None:
-        subjects["session_id"] = _subject_text(session)
-    if of_round is not None:
-        subjects["round_id"] = _subject_text(of_round)
-    return orjson.dumps(
-        {
-            "actor": actor.decode(),
-            "after": None if after is None else _document(after),
-            "authoriser": None if authoriser is None else authoriser.decode(),
-            "before": None if before is None else _document(before),
-            "entry_id": uuid_text(entry_id),
-            "occurred_at": _moment(occurred_at),
-            "payload": None if payload is None else _document(payload),
-            "reason": None if reason is None else reason.decode(),
-            "subjects": subjects,
-            "type": kind.decode(),
-        },
-        option=_AS_ENTRIES_ARE,
+    seconds, microseconds = divmod(occurred_at, 1_000_000)
+    return _ENTRY % (
+        *(_text(actor), _document(after), _text(authoriser), _document(before)),
+        *(uuid_text(entry_id).encode(), _second(seconds), microseconds),
+        *(_document(payload), _text(reason)),
+        _subjects(operator, player, of_round, session),
+        _text(kind),
     )
 
 
-def _document(stored: bytes) -> Any:
-    """The value of a document, if it is one that can be written in one way only; else ValueError."""
+# Most entries have these of others shortly before.
+@lru_cache(1 << 16)
+def _text(stored: bytes | None) -> bytes:
+    return b"null" if stored is None else orjson.dumps(stored.decode())
+
+
+@lru_cache(1 << 10)
+def _second(stored: int) -> bytes:
+    return _moment(stored * 1_000_000).isoformat().encode()
+
+
+@lru_cache(1 << 12)
+def _subjects(*stored: bytes | None) -> bytes:
+    named = zip(sorted(SUBJECTS), stored, strict=True)
+    return ",".join(f'"{name}":"{uuid_text(it)}"' for name, it in named if it is not None).encode()
+
+
+def _document(stored: bytes | None) -> bytes:
+    """A document in canonical form, if it is one that can be written in one way only; else ValueError."""
+    if stored is None:
+        return b"null"
     if b"." in stored and _FRACTION.search(stored):
         raise ValueError("JSON writers differ in fractions")
     value = orjson.loads(stored[1:])
     if value is None:
         raise ValueError("no document is NULL, not JSON's null")
-    return value
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER)
 
 
 def problems(row: Row) -> list[str]:

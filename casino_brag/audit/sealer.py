@@ -110,8 +110,7 @@ def _grow(conn: psycopg.Connection[Any], keys: Sequence[SigningKey], at_most: in
     growth = Growth(stored_hashes(conn), size)
     if before is not None:
         _must_be_signed(conn, before, Checkpoint(keys[0].name, size, growth.root()))
-    for (leaf,) in leaves:
-        growth.append(leaf)
+    growth.extend([leaf for (leaf,) in leaves])
     root = growth.root()
     note = sign(Checkpoint(keys[0].name, growth.size, root), keys)
     nodes = [list(column) for column in zip(*growth.nodes, strict=True)] or [[], [], []]

@@ -203,13 +203,12 @@ def root_around(
 
 
 class Growth:
-    """A tree that grows a leaf at a time, from the `size` leaves that it has on.
+    """A tree that grows by leaves, from the `size` leaves that it has on.
 
     `nodes` are the complete subtrees made since, of the levels that are kept: level, number, hash.
 
     >>> growth = Growth(lambda level, first, count: [], 0)
-    >>> for number in range(256):
-    ...     growth.append(leaf_hash(b"%d" % number))
+    >>> growth.extend([leaf_hash(b"%d" % number) for number in range(256)])
     >>> growth.size, [(level, number) for level, number, _ in growth.nodes]
     (256, [(8, 0)])
     """
@@ -222,16 +221,27 @@ class Growth:
         for level, number in _complete(0, size):
             self._peaks.add(level, subtrees.complete(level, number))
 
-    def append(self, leaf: bytes) -> None:
-        """Adds the next leaf, given its hash."""
-        self.size += 1
-        for level, made in self._peaks.add(0, leaf):
-            if level % LEVELS == 0:
-                self.nodes.append((level, (self.size >> level) - 1, made))
+    def extend(self, leaves: Sequence[bytes]) -> None:
+        """Adds the next leaves, given their hashes."""
+        first = self.size
+        for level, number in _complete(first, first + len(leaves), highest=LEVELS):
+            begin = (number << level) - first
+            self.size += 1 << level
+            for made_level, made in self._peaks.add(level, _joined(leaves[begin : begin + (1 << level)])):
+                if made_level and made_level % LEVELS == 0:
+                    self.nodes.append((made_level, (self.size >> made_level) - 1, made))
 
     def root(self) -> bytes:
         """The hash over all leaves."""
         return self._peaks.root()
+
+
+def _joined(hashes: Sequence[bytes]) -> bytes:
+    """The root of a complete tree over these."""
+    while len(hashes) > 1:
+        nodes = iter(hashes)
+        hashes = [sha256(b"\x01" + left + right).digest() for left, right in zip(nodes, nodes, strict=True)]
+    return hashes[0]
 
 
 class _Peaks:
@@ -241,8 +251,8 @@ class _Peaks:
         self._peaks: list[tuple[int, bytes]] = []
 
     def add(self, level: int, subtree: bytes) -> list[tuple[int, bytes]]:
-        """Puts a complete subtree at the right end; the larger ones that this completes."""
-        made = []
+        """Puts a complete subtree at the right end; that one, and the larger ones that this completes."""
+        made = [(level, subtree)]
         while self._peaks and self._peaks[-1][0] == level:
             subtree = node_hash(self._peaks.pop()[1], subtree)
             level += 1
@@ -291,10 +301,13 @@ class _Subtrees:
         return found
 
 
-def _complete(first: int, end: int) -> Iterator[tuple[int, int]]:
-    """The fewest complete subtrees that the leaves from `first` to before `end` are: level and number, in order."""
+def _complete(first: int, end: int, highest: int = 64) -> Iterator[tuple[int, int]]:
+    """The fewest complete subtrees that the leaves from `first` to before `end` are: level and number, in order.
+
+    None is of a level above the `highest`.
+    """
     while first < end:
-        level = (end - first).bit_length() - 1
+        level = min((end - first).bit_length() - 1, highest)
         if first:
             level = min(level, (first & -first).bit_length() - 1)
         yield level, first >> level

@@ -6,14 +6,16 @@ import heapq
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any, TypeAlias
+from itertools import chain, takewhile
+from typing import Any, Final, TypeAlias
 
 from casino_brag.audit.checks import Connection, Facts
 from casino_brag.audit.findings import Findings, Wrong
 from casino_brag.audit.kept import Kept
 from casino_brag.audit.notes import Checkpoint, NoteError, VerifierKey, opened
 from casino_brag.audit.tree import EMPTY_ROOT, Growth
+
+LEAVES_AT_ONCE: Final = 5_000
 
 
 @dataclass(slots=True)
@@ -40,18 +42,16 @@ _Node: TypeAlias = tuple[int, int, int, bytes]
 
 
 def read_tree(conn: Connection, facts: Facts, kept: Sequence[Kept]) -> TreeRead:
-    """Grows the tree leaf by leaf, and compares all that is said of it with what it then is."""
+    """Grows the tree from its leaves, and compares all that is said of it with what it then is."""
     with (
         closing(_stored_marks(conn)) as marks,
         closing(_stored_nodes(conn)) as nodes,
         conn.cursor("leaves") as leaves,
     ):
         tree = _Tree(facts, marks, nodes, kept)
-        leaves.itersize = 5_000
         leaves.execute("SELECT leaf_index, leaf_hash FROM audit_leaf ORDER BY leaf_index", binary=True)
-        for leaf_index, leaf in leaves:
-            if not tree.add(leaf_index, leaf):
-                break
+        while (rows := leaves.fetchmany(LEAVES_AT_ONCE)) and tree.add(rows):
+            pass
         tree.end()
     return tree.read
 
@@ -74,20 +74,22 @@ class _Tree:
         self._gap = False
         self._compare_marks()
 
-    def add(self, leaf_index: int, leaf: bytes) -> bool:
-        """Takes the next leaf; False when it is not the next."""
-        growth = self._growth
-        if leaf_index != growth.size or not isinstance(leaf, bytes):
-            self._gap = True
-            detail = "this leaf is missing, there twice or empty; the tree cannot be made from here on"
-            self.read.findings.add(Wrong.LEAF_MISSING, detail, leaf_index=growth.size)
-            return False
-        growth.append(leaf)
-        if growth.nodes:
+    def add(self, rows: Sequence[tuple[Any, Any]]) -> bool:
+        """Takes the next leaves, each with its number; False when one of them is not the next."""
+        growth, taken = self._growth, 0
+        leaves = [leaf for _, (_, leaf) in takewhile(_is_next, enumerate(rows, growth.size))]
+        while taken < len(leaves):
+            until = len(leaves) if self._mark is None else taken + self._mark.size - growth.size
+            growth.extend(leaves[taken:until])
+            taken = until
             self._compare_nodes()
-        if self._mark is not None and self._mark.size <= growth.size:
             self._compare_marks()
-        return True
+        if len(leaves) == len(rows):
+            return True
+        self._gap = True
+        detail = "this leaf is missing, there twice or empty; the tree cannot be made from here on"
+        self.read.findings.add(Wrong.LEAF_MISSING, detail, leaf_index=growth.size)
+        return False
 
     def end(self) -> None:
         """Names what is said of a larger tree than there is."""
@@ -141,7 +143,7 @@ class _Tree:
 
     def _compare_nodes(self) -> None:
         for level, number, made in self._growth.nodes:
-            place = (self._growth.size, level, number)
+            place = ((number + 1) << level, level, number)
             while self._node is not None and self._node[:3] < place:
                 self._add_node(self._node, "is none that is kept")
                 self._node = next(self._nodes, None)
@@ -166,6 +168,11 @@ class _Tree:
                 self.read.findings.add(Wrong.CHECKPOINT_FORGED, f"{one.path}: {wrong}")
             else:
                 yield _Mark(checkpoint.size, checkpoint.root, one)
+
+
+def _is_next(place: tuple[int, tuple[Any, Any]]) -> bool:
+    expected, (number, leaf) = place
+    return bool(number == expected) and isinstance(leaf, bytes)
 
 
 def _stored_marks(conn: Connection) -> Generator[_Mark]:

@@ -80,8 +80,7 @@ def subproof(m: int, first: int, end: int, b: bool) -> list[bytes]:
 @pytest.fixture(scope="module")
 def grown() -> Growth:
     growth = Growth(of([]), 0)
-    for leaf in LEAVES:
-        growth.append(leaf)
+    growth.extend(LEAVES)
     return growth
 
 
@@ -185,8 +184,7 @@ def test_what_is_around_some_leaves_makes_the_root_with_them(
 def test_a_tree_grows_from_any_size(hashes: Hashes, grown: Growth, start: int) -> None:
     growth = Growth(hashes, start)
     assert growth.root() == mth(0, start)
-    for leaf in LEAVES[start : start + 300]:
-        growth.append(leaf)
+    growth.extend(LEAVES[start : start + 300])
     assert growth.size == start + 300
     assert growth.root() == mth(0, start + 300)
     assert growth.nodes == [
@@ -194,6 +192,15 @@ def test_a_tree_grows_from_any_size(hashes: Hashes, grown: Growth, start: int) -
         for level, number, node in grown.nodes
         if start < (number + 1) << level <= start + 300
     ]
+
+
+@pytest.mark.parametrize("portion", [1, 3, 255, 256, 257, 1000, 65_537])
+def test_a_tree_grows_the_same_in_any_portions(grown: Growth, portion: int) -> None:
+    growth = Growth(of([]), 0)
+    for first in range(0, LARGE, portion):
+        growth.extend(LEAVES[first : first + portion])
+    growth.extend([])
+    assert (growth.size, growth.root(), growth.nodes) == (grown.size, grown.root(), grown.nodes)
 
 
 def test_the_nodes_that_are_kept_are_the_complete_ones_of_every_eighth_level(grown: Growth) -> None:
@@ -262,8 +269,7 @@ def test_a_tree_whose_beginning_was_changed_is_not_consistent(hashes: Hashes) ->
         forged = LEAVES[:new]
         forged[generator.randrange(old)] = bytes(32)
         theirs = Growth(of([]), 0)
-        for leaf in forged:
-            theirs.append(leaf)
+        theirs.extend(forged)
         kept = {(level, number): node for level, number, node in theirs.nodes}
 
         def found(
