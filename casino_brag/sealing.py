@@ -49,8 +49,8 @@ class Sealer:
         key_id, _, rest = bytes(sealed).partition(b"\0")
         cipher = self._ciphers.get(key_id.decode(errors="replace"))
         if cipher is None:
-            raise SealBroken("the key of a sealed value is not among CASINO_BRAG_SEAL_KEYS")
+            raise SealBroken("The key of a sealed value is not among CASINO_BRAG_SEAL_KEYS")
         try:
             return cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], context.encode())
         except (InvalidTag, ValueError) as broken:
-            raise SealBroken("a sealed value was altered, or belongs elsewhere") from broken
+            raise SealBroken("A sealed value was altered, or belongs elsewhere") from broken

@@ -22,6 +22,7 @@ from casino_brag.config import parse_seal_keys, read_sealing_settings
 from casino_brag.db.embedded import EmbeddedServer, Role
 from casino_brag.db.migrations import shipped_migrations, verify
 from casino_brag.errors import SetUpError
+from casino_brag.sealing import SealBroken
 
 T = TypeVar("T")
 
@@ -57,15 +58,23 @@ class Addresses:
 
 @contextmanager
 def database(data_dir: Path) -> Iterator[Addresses]:
-    """The database of ``DATABASE_URL``, else the embedded one, which runs for as long as somebody uses it."""
-    if url := os.environ.get("DATABASE_URL"):
-        yield Addresses(app=url, owner=url, superuser=None)
-        return
-    bindir = os.environ.get("CASINO_BRAG_PG_BINDIR")
-    with EmbeddedServer.attach(data_dir, bindir=Path(bindir) if bindir else None) as server:
-        yield Addresses(
-            app=server.url(Role.APP), owner=server.url(Role.OWNER), superuser=server.url(Role.SUPERUSER)
-        )
+    """The database of ``DATABASE_URL``, else the embedded one, which runs for as long as somebody uses it.
+
+    `SetUpError`, too, when something sealed in it does not open while it is used.
+    """
+    try:
+        if url := os.environ.get("DATABASE_URL"):
+            yield Addresses(app=url, owner=url, superuser=None)
+            return
+        bindir = os.environ.get("CASINO_BRAG_PG_BINDIR")
+        with EmbeddedServer.attach(data_dir, bindir=Path(bindir) if bindir else None) as server:
+            yield Addresses(
+                app=server.url(Role.APP), owner=server.url(Role.OWNER), superuser=server.url(Role.SUPERUSER)
+            )
+    except SealBroken as broken:
+        raise SetUpError(
+            f"{broken}. Check that CASINO_BRAG_SEAL_KEYS, or the data directory, is this database's own."
+        ) from broken
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from casino_brag.db.pool import APPLICATION_ROLE
 from casino_brag.errors import SetUpError
 from casino_brag.rounds.commitments import offer
 from casino_brag.rounds.house import House
-from casino_brag.sealing import SealBroken, Sealer
+from casino_brag.sealing import Sealer
 from casino_brag.web.app import create_app
 from casino_brag.web.parents import die_with_parent
 
@@ -62,12 +62,7 @@ def serve(host: str, port: int, workers: int | None, directory: Path, data_dir: 
         # The job worker's, which finds it by itself; said here if something is wrong with it.
         sealing(data_dir, addresses)
         with owner_connection(addresses) as conn:
-            try:
-                started = _set_up(conn, keys, directory)
-            except SealBroken as broken:
-                raise SetUpError(
-                    f"The seal's keys are not those that this database was sealed with: {broken}."
-                ) from broken
+            started = _set_up(conn, keys, directory)
         _must_work_as_the_application(addresses.app)
         report_problems(started.published, directory)
         config = read_config(database_url=addresses.app, seal_keys=keys)

@@ -198,13 +198,13 @@ def unseal(house: House, round_: Round, version: PaytableVersion) -> Unsealed:
     index = int(house.sealer.open(round_.sealed_deal, context=context))
     dealt = [str(PACK[number]) for number in unrank(index)]
     if dealt[:3] != round_.player_cards:
-        raise SealBroken(f"the deal of round {round_.round_id} is not the one that was shown")
+        raise SealBroken(f"The deal of round {round_.round_id} is not the one that was shown")
     if round_.commitment is None:
         return Unsealed(Draw(index, 0), dealt[3:], None)
     seed = round_.commitment.open_seed(house.sealer)
     draw = seeds.deal(seed, round_.round_id, version.digest, round_.client_seed)
     if draw.index != index:
-        raise SealBroken(f"the deal of round {round_.round_id} is not the one that was committed to")
+        raise SealBroken(f"The deal of round {round_.round_id} is not the one that was committed to")
     return Unsealed(draw, dealt[3:], seed)
 
 

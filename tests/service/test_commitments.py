@@ -386,12 +386,16 @@ def test_all_that_a_player_can_do_at_once_leaves_one_series_without_a_gap(
 # The database that is started anew
 
 
-def wait_for_every_worker(service: RunningService, player: Player) -> None:
-    """Waits until each worker has found the database again, as far as many requests in a row can tell."""
+def wait_for_every_worker(service: RunningService, *players: Player) -> None:
+    """Waits until every worker has found the database again, as far as many requests in a row can tell.
+
+    Each player asks on the connection that is used afterwards too, which stays with one worker, and on another.
+    """
     deadline, streak = time.monotonic() + CALL_SECONDS, 0
-    while streak < 8 * len(service.worker_pids()):
+    while streak < 4 * len(service.worker_pids()):
         assert time.monotonic() < deadline, "the service does not find its database again"
-        streak = streak + 1 if player.again().get("/v1/session").ok else 0
+        asking = [*players, *(player.again() for player in players)]
+        streak = streak + 1 if all(player.get("/v1/session").ok for player in asking) else 0
 
 
 def test_nothing_is_dealt_from_a_commitment_of_another_run_of_the_database(
@@ -405,7 +409,7 @@ def test_nothing_is_dealt_from_a_commitment_of_another_run_of_the_database(
 
     os.kill(int((service.data_dir / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGINT)
     with EmbeddedServer.attach(service.data_dir):
-        wait_for_every_worker(service, naming)
+        wait_for_every_worker(service, naming, silent, playing, returning)
         before = counted(service)
         for player in (naming, silent, returning):
             assert player.next_commitment() is None

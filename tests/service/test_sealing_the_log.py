@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import stat
@@ -26,7 +27,7 @@ from tests.books import broken_laws
 from tests.inprocess import AppHouse
 from tests.running import RunningService, code_of
 
-LAG_SECONDS = 5
+LAG_SECONDS = 10
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def hasty(tmp_path: Path) -> Iterator[RunningService]:
         yield running
 
 
-def until(holds: Callable[[], bool], *, seconds: float = 20) -> None:
+def until(holds: Callable[[], bool], *, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it took too long"
@@ -126,6 +127,7 @@ def test_worker_once_says_what_is_wrong_with_the_log(
     monkeypatch.setattr(sealer, "seal", broken)
     monkeypatch.setenv("DATABASE_URL", app_house.server.url(Role.APP))
     monkeypatch.setenv("CASINO_BRAG_LOG_KEYS", SigningKey.generate("tests/log").text())
+    (tmp_path / "seal.keys").write_text(f"k1:{base64.b64encode(app_house.config.seal_keys['k1']).decode()}\n")
     told = CliRunner().invoke(worker, ["--once", "--data-dir", str(tmp_path)])
     assert isinstance(told.exception, SetUpError)
     assert str(told.exception) == "The log is one, and the keys are those of another."

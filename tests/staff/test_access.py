@@ -577,10 +577,11 @@ def test_another_authenticator_is_taken_by_a_code_of_it(
         assert list(refusal.errors or {}) == ["new_code"]
     other = here(conn, enter(conn, ada))
     refused(Code.INVALID, lambda: change_factor(conn, sealer, other, offer.sealed, code_of(offer.secret)))
-    codes = change_factor(conn, sealer, who, offer.sealed, code_of(offer.secret))
+    used = code_of(offer.secret)
+    codes = change_factor(conn, sealer, who, offer.sealed, used)
     secret = password(ada.house, ada.name)
     refused(Code.UNAUTHENTICATED, lambda: give_code(conn, sealer, secret, code_of(ada.secret), address()))
-    refused(Code.UNAUTHENTICATED, lambda: give_code(conn, sealer, secret, code_of(offer.secret), address()))
+    refused(Code.UNAUTHENTICATED, lambda: give_code(conn, sealer, secret, used, address()))
     assert give_code(conn, sealer, secret, codes[0], address())
 
 
