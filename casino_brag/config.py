@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -18,8 +19,18 @@ from environs import Env, EnvError
 from marshmallow.validate import OneOf, Range
 
 from casino_brag.errors import SetUpError
+from casino_brag.outbound import problem_of
 
 _SHARE: Final = re.compile(r"([0-9]{1,6})(?:/([1-9][0-9]{0,5}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSettings:
+    """The provider at which staff may sign in, by OpenID Connect, and as which client this service is known there."""
+
+    issuer: str
+    client_id: str
+    client_secret: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +43,7 @@ class Config:
     `sealing_lag_seconds`: how long ago the log may have been sealed where rounds are opened; 0 is no limit.
     `rtp_ceiling`: what no wager of a draft may return as much as, of what is staked on it: above 0, at most 1.
     `rtp_suspension`: what is done with a version when the evidence against it is at its highest: none, drain, disable.
+    `oidc`: where staff may sign in beside the console's own way; None: nowhere.
     """
 
     database_url: str = field(repr=False)
@@ -43,6 +55,7 @@ class Config:
     large_amounts: str = ""
     rtp_ceiling: Fraction = Fraction(1)
     rtp_suspension: str = "drain"
+    oidc: OidcSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +87,7 @@ def read_config(*, database_url: str | None = None, seal_keys: Mapping[str, byte
             rtp_suspension=env.str(
                 "CASINO_BRAG_RTP_SUSPENSION", "drain", validate=OneOf(["none", "drain", "disable"])
             ),
+            oidc=_oidc(env),
         )
 
 
@@ -86,6 +100,22 @@ def _rtp_ceiling(env: Env) -> Fraction:
             f"CASINO_BRAG_RTP_CEILING is {text!r}: give 1, or a fraction below it such as 999/1000"
         )
     return ceiling
+
+
+def _oidc(env: Env) -> OidcSettings | None:
+    names = ("CASINO_BRAG_OIDC_ISSUER", "CASINO_BRAG_OIDC_CLIENT_ID", "CASINO_BRAG_OIDC_CLIENT_SECRET")
+    given = [env.str(name, "") for name in names]
+    if not any(given):
+        return None
+    if missing := [name for name, value in zip(names, given, strict=True) if not value]:
+        raise SetUpError(f"{' and '.join(missing)} is missing: give all of {', '.join(names)}, or none")
+    if problem := problem_of(given[0]):
+        raise SetUpError(f"CASINO_BRAG_OIDC_ISSUER {problem}: give the issuer as https://login.example.com")
+    if find_spec("authlib") is None:
+        raise SetUpError(
+            "CASINO_BRAG_OIDC_ISSUER needs an extra. Install it: pip install 'casino-brag[oidc]'"
+        )
+    return OidcSettings(*given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Requests that leave the service: one POST, one answer, and an end to the wait for it.
+"""Requests that leave the service: one question, one answer, and an end to the wait for it.
 
 A request has one deadline over everything: looking the name up, connecting, TLS, sending, and an answer that comes
 byte by byte.  Nothing is tried twice, no redirect is followed, no proxy of the environment is used.  Certificates
@@ -90,6 +90,18 @@ def post(
     `headers` go beside Host and Content-Length.  A kept connection that was closed by the other side is replaced
     before anything is sent; one that is closed at the same instant is not, since the request may have arrived.
     """
+    lengthened = {"Content-Length": str(len(body))} | dict(headers)
+    return _asked("POST", url, body, lengthened, seconds, bytes_max)
+
+
+def get(url: str, *, seconds: float, bytes_max: int = BYTES_MAX) -> tuple[int, bytes]:
+    """The same of a GET."""
+    return _asked("GET", url, b"", {}, seconds, bytes_max)
+
+
+def _asked(
+    method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float, bytes_max: int
+) -> tuple[int, bytes]:
     deadline = _Deadline(seconds)
     try:
         origin = _Origin.of(url)
@@ -97,7 +109,9 @@ def post(
     except (OSError, ValueError) as failed:
         raise Unanswered(f"There is no connection: {_why(failed, seconds)}.", sent=False) from None
     try:
-        return _exchange(connection, target(url), headers, body, deadline, bytes_max)
+        named = {"Host": origin.name} | dict(headers)
+        request = h11.Request(method=method, target=target(url), headers=list(named.items()))
+        return _exchange(connection, request, body, deadline, bytes_max)
     except (OSError, h11.RemoteProtocolError) as failed:
         raise Unanswered(f"There is no answer: {_why(failed, seconds)}.", sent=True) from None
     finally:
@@ -271,15 +285,8 @@ def _connect(origin: _Origin, deadline: _Deadline) -> _Connection:
 
 
 def _exchange(
-    connection: _Connection,
-    path: str,
-    headers: Mapping[str, str],
-    body: bytes,
-    deadline: _Deadline,
-    bytes_max: int,
+    connection: _Connection, request: h11.Request, body: bytes, deadline: _Deadline, bytes_max: int
 ) -> tuple[int, bytes]:
-    own = {"Host": connection.origin.name, "Content-Length": str(len(body))}
-    request = h11.Request(method="POST", target=path, headers=list((own | dict(headers)).items()))
     parts = [connection.http.send(part) for part in (request, h11.Data(data=body), h11.EndOfMessage())]
     connection.send(b"".join(part for part in parts if part), deadline)
     status, answer = 0, bytearray()

@@ -7,7 +7,7 @@ compile() {
     uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-url --no-header --no-annotate "$@"
 }
-compile --extra dev --extra embedded --extra sim --extra cluster pyproject.toml -o requirements/dev.lock
+compile --extra dev --extra embedded --extra sim --extra cluster --extra oidc pyproject.toml -o requirements/dev.lock
 compile -c requirements/dev.lock pyproject.toml -o requirements/run.lock
 printf 'hatchling\neditables\n' | compile -c requirements/dev.lock --extra embedded pyproject.toml - -o requirements/serve.lock
 printf 'hatchling\n' | compile -c requirements/dev.lock - -o requirements/build.lock

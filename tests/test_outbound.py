@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from casino_brag import outbound
-from casino_brag.outbound import Unanswered, post, target
+from casino_brag.outbound import Unanswered, get, post, target
 
 SECRET = "sk_never-to-be-told"
 HEADERS = {"Content-Type": "application/json", "X-Signature": SECRET}
@@ -92,7 +92,8 @@ class Peer:
         got = b""
         while not self.over.is_set():
             head, blank, body = got.partition(b"\r\n\r\n")
-            if blank and len(body) >= int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]):
+            length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            if blank and len(body) >= int(length or b"0"):
                 self.requests.append(got)
                 break
             connection.settimeout(0.05)
@@ -161,6 +162,16 @@ def test_a_request_arrives_whole() -> None:
         **HEADERS,
     }
     assert body == b'{"a":1}'
+
+
+def test_a_get_has_no_body_and_is_bounded_alike() -> None:
+    with Peer(answering(OK, OK)).running() as peer:
+        assert get(peer.url + "?site=2", seconds=10) == (200, b"ok")
+        with pytest.raises(Unanswered, match="longer than 1 bytes"):
+            get(peer.url, seconds=10, bytes_max=1)
+    assert (
+        peer.requests[0] == f"GET /brag/debit?site=2 HTTP/1.1\r\nHost: 127.0.0.1:{peer.port}\r\n\r\n".encode()
+    )
 
 
 @pytest.mark.parametrize(

@@ -140,12 +140,7 @@ def give_password(connect: Connect, name: str, password: str, address: str) -> s
     """
     with hashing():
         with connect() as conn:
-            if seconds := locked_out_seconds(conn, address):
-                raise ServiceError(
-                    Code.RATE_LIMITED,
-                    "Too much was tried from your address. Wait a minute.",
-                    retry_after_seconds=seconds,
-                )
+            refuse_locked_out(conn, address)
             tried = begin_try(conn, name)
         right = is_right(password, tried.password_hash)
         newer = newer_hash(password, tried.password_hash) if right and tried.password_hash else None
@@ -156,6 +151,16 @@ def give_password(connect: Connect, name: str, password: str, address: str) -> s
             return secret
         fail(conn, tried, "password", address)
     raise ServiceError(Code.UNAUTHENTICATED, NOT_RIGHT)
+
+
+def refuse_locked_out(conn: psycopg.Connection[Any], address: str) -> None:
+    """`ServiceError` rate_limited where too much failed from the address."""
+    if seconds := locked_out_seconds(conn, address):
+        raise ServiceError(
+            Code.RATE_LIMITED,
+            "Too much was tried from your address. Wait a minute.",
+            retry_after_seconds=seconds,
+        )
 
 
 def give_code(conn: psycopg.Connection[Any], sealer: Sealer, secret: str, code: str, address: str) -> str:

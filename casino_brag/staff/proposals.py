@@ -18,7 +18,7 @@ from casino_brag.db.clock import clock
 from casino_brag.errors import Code, Errors, ServiceError, SetUpError
 from casino_brag.ids import uuid7
 from casino_brag.staff.acting import carry_out, reason_given, reason_if_any, stated
-from casino_brag.staff.invitations import Invitation, invite, reset
+from casino_brag.staff.invitations import Invitation, invite, join_code_hash, new_join_code, reset
 from casino_brag.staff.people import Person, Role, Said, add_staff, is_name, revoke, set_roles
 
 OPEN_DAYS: Final = 7
@@ -38,6 +38,10 @@ class Kind(StrEnum):
     """That a person who lost password or authenticator joins anew."""
     ROUND_VOID = "round_void"
     """That a round is voided (`casino_brag.rounds.proposed`).  `subject` is its id, `payload` says the `policy`."""
+
+
+INVITING: Final = (Kind.STAFF_INVITE, Kind.STAFF_RESET)
+"""What leads to a link to join, and to the code that goes with it."""
 
 
 class ProposalState(StrEnum):
@@ -137,20 +141,24 @@ def decide(
     approve: bool,
     reason: str,
     perform: Perform,
-) -> None:
+) -> str | None:
     """Approves a proposal and carries it out, both or neither; or rejects it, with a reason.
 
-    `perform` carries out what is not about staff.  Raises `ServiceError`: not_found, wrong_state (it was decided, or
-    has expired, who made it is not of operations now, or it cannot be carried out any more), forbidden (who decides is
-    no approver now), same_person (who made it or is its subject), invalid (`errors` at `reason`), and what carrying it
-    out raises.
+    The join code, where the approval leads to a link: it is not kept, cannot be shown again, and is not for who
+    proposed.  `perform` carries out what is not about staff.
+
+    Raises `ServiceError`: not_found, wrong_state (it was decided, or has expired, who made it is not of operations now,
+    or it cannot be carried out any more), forbidden (who decides is no approver now), same_person (who made it or is
+    its subject), invalid (`errors` at `reason`), and what carrying it out raises.
     """
     verdict = ProposalState.APPROVED if approve else ProposalState.REJECTED
+    code = new_join_code()
     with conn.transaction():
-        proposal = _decided(conn, by, proposal_id, verdict, reason)
+        proposal = _decided(conn, by, proposal_id, verdict, reason, join_code_hash(code))
         if approve:
             said = Said(actor=f"staff:{proposal.proposer}", authoriser=by.actor, reason=proposal.reason)
             _carry_out(conn, proposal, said, perform)
+    return code if approve and proposal.kind in INVITING else None
 
 
 def withdraw(conn: psycopg.Connection[Any], by: Person, proposal_id: UUID, reason: str) -> None:
@@ -166,8 +174,8 @@ def make_link(conn: psycopg.Connection[Any], by: Person, proposal_id: UUID) -> I
 
     There is none where the person was invited in another way since: it would end that link.
 
-    An approver does not get it: who held it and approved could be two persons alone.  Raises `ServiceError`: not_found,
-    wrong_state.
+    Who approved does not get it, but has the code that it takes besides: whoever had both could join in the person's
+    place.  Raises `ServiceError`: not_found, wrong_state.
     """
     proposal = read_proposal(conn, proposal_id)
     said = Said(actor=by.actor, authoriser=f"staff:{proposal.decider}", reason=proposal.reason)
@@ -231,7 +239,12 @@ def _errors_of_staff(
 
 
 def _decided(
-    conn: psycopg.Connection[Any], by: Person, proposal_id: UUID, verdict: ProposalState, reason: str
+    conn: psycopg.Connection[Any],
+    by: Person,
+    proposal_id: UUID,
+    verdict: ProposalState,
+    reason: str,
+    code_hash: bytes | None = None,
 ) -> Proposal:
     why = reason_if_any(reason) if verdict is ProposalState.APPROVED else reason_given(reason)
     proposal = read_proposal(conn, proposal_id)
@@ -253,8 +266,8 @@ def _decided(
     )
     carry_out(
         conn,
-        "SELECT proposal_decide(%s, %s, %s, %s, %s)",
-        [proposal_id, verdict, why, by.staff_id, entry.text()],
+        "SELECT proposal_decide(%s, %s, %s, %s, %s, %s)",
+        [proposal_id, verdict, why, by.staff_id, code_hash, entry.text()],
         {
             Code.WRONG_STATE: "This was decided or withdrawn already, nobody decided it within"
             f" {OPEN_DAYS} days, or who made it is not of operations any more.",

@@ -49,10 +49,11 @@ from casino_brag.rounds.proposed import void_proposed
 from casino_brag.rounds.seals import renew_commitments
 from casino_brag.staff.access import give_code, give_password, prove, sign_out, signed_in
 from casino_brag.staff.credentials import change_password, renew_recovery_codes
-from casino_brag.staff.invitations import invited, join, offer_to, unlock
+from casino_brag.staff.invitations import WRONG_CODES_MAX, invited, join, offer_to, unlock
 from casino_brag.staff.people import Role as StaffRole
 from casino_brag.staff.people import Said, issue_token, presented, revoke, set_roles
 from casino_brag.staff.proposals import Kind, decide, make_link, propose
+from casino_brag.staff.provider import Account, link, unlink
 from casino_brag.watch import clocks, large
 from casino_brag.watch.alerts import Suspension
 from casino_brag.watch.cases import CaseState, cases, change_case
@@ -233,14 +234,24 @@ class Witness:
             prove(conn, sealer, signed, who.code(), "::4")
             change_password(connect, signed, PASSWORD, "another one of mine", "::4")
             renew_recovery_codes(conn, signed)
+            link(conn, signed, Account("https://login.example.com", "7"), "::4")
+            assert unlink(conn, signed)
             sign_out(conn, signed)
-            made = propose(conn, who.person, Kind.STAFF_RESET, who.name, {}, "A test.")
-            decide(conn, other.person, made, True, "", partial(void_proposed, self.house.service.house))
-            token = make_link(conn, who.person, made).token
-            invitation = invited(conn, token)
-            assert invitation is not None
-            offer = offer_to(sealer, invitation)
-            join(connect, sealer, token, PASSWORD, offer.sealed, totp(offer.secret), "::4")
+            for wrong_codes in (WRONG_CODES_MAX, 0):
+                made = propose(conn, who.person, Kind.STAFF_RESET, who.name, {}, "A test.")
+                join_code = decide(
+                    conn, other.person, made, True, "", partial(void_proposed, self.house.service.house)
+                )
+                assert join_code is not None
+                token = make_link(conn, who.person, made).token
+                invitation = invited(conn, token)
+                assert invitation is not None
+                offer = offer_to(sealer, invitation)
+                given = (connect, sealer, token, PASSWORD, offer.sealed, totp(offer.secret), "::4")
+                for _ in range(wrong_codes):
+                    with pytest.raises(ServiceError):
+                        join(*given)
+            join(*given, join_code=join_code)
 
     def _large_amounts_and_faults(self) -> None:
         """A round that wins much, a fault of a job, and a clock that is set and so differs from this machine's."""

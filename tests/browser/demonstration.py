@@ -20,10 +20,9 @@ from casino_brag.catalogue.simulations import ROUNDS_MIN, queue_simulation
 from casino_brag.db.clock import clock
 from casino_brag.ids import uuid7
 from casino_brag.reports.kinds import ReportName
-from casino_brag.staff.invitations import invite
-from casino_brag.staff.people import Role, add_staff
-from casino_brag.staff.proposals import Kind, propose
-from tests.colleagues import SAID, Colleague, colleague
+from casino_brag.staff.people import Role
+from casino_brag.staff.proposals import Kind, decide, make_link, propose
+from tests.colleagues import Colleague, colleague
 from tests.running import Operator, RunningService
 
 GAME = "three-card-brag"
@@ -51,8 +50,12 @@ def everything(house: RunningService, rounds: int) -> tuple[Colleague, Addresses
         create_draft(conn, mara.person, OTHER_GAME)
         later = clock(conn) + timedelta(days=3)
         activate(conn, olga.person, GAME, 1, reason="Back to the printed felt for the festival.", at=later)
-        add_staff(conn, "jonas.berg", [Role.AUDITOR], SAID)
-        token = invite(conn, "jonas.berg", SAID).token
+        wanted = {"roles": ["auditor"]}
+        invited = propose(
+            conn, olga.person, Kind.STAFF_INVITE, "jonas.berg", wanted, "The auditor of the year."
+        )
+        decide(conn, tomas.person, invited, True, "", lambda *_: None)
+        token = make_link(conn, olga.person, invited).token
         propose(
             conn,
             olga.person,

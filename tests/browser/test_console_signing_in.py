@@ -68,6 +68,51 @@ def test_an_invited_person_joins_by_the_link_and_signs_in(house: RunningService,
     expect(page.get_by_text("This link is not good any more")).to_be_visible()
 
 
+def test_a_colleague_whom_two_persons_invite_joins_with_a_half_from_each(
+    house: RunningService, windows: Windows, desk: Desk, hired: Hired
+) -> None:
+    olga, anna = desk(hired(Role.OPERATIONS), "/staff"), desk(hired(Role.APPROVER), "/approvals")
+    olga.get_by_role("link", name="Invite a colleague…").click()
+    olga.get_by_label("Name").fill("petra.quist")
+    olga.get_by_label("editor: drafts").check()
+    olga.get_by_label("Why").fill("Joins the studio team.")
+    olga.get_by_role("button", name="Propose").click()
+    expect(olga.get_by_text("An approver decides it.")).to_be_visible()
+
+    anna.reload()
+    anna.get_by_role("link", name="Invite a colleague").first.click()
+    anna.get_by_role("button", name="Approve, and do it").click()
+    expect(anna.get_by_role("heading", name="Join code for petra.quist")).to_be_visible()
+    join_code = anna.get_by_text(re.compile(r"^[0-9A-Z]{4}(-[0-9A-Z]{4}){2}$")).inner_text()
+    anna.get_by_role("link", name="To approvals").click()
+    anna.get_by_role("link", name="Invite a colleague").first.click()
+    expect(anna.get_by_text("a reset of petra.quist is proposed")).to_be_visible()
+    expect(anna.get_by_role("button", name="Make the link")).to_have_count(0)
+    assert join_code not in anna.content()
+
+    olga.reload()
+    olga.get_by_role("button", name="Make the link").click()
+    link = olga.get_by_text(re.compile("/console/join/")).inner_text()
+    assert join_code not in olga.content()
+
+    petra = windows(refusals=REFUSED)
+    petra.goto(link)
+    secret = petra.get_by_text(re.compile(r"^[A-Z2-7]{4}( [A-Z2-7]{4})+$")).inner_text()
+    for typed in ("0000-0000-0000", join_code.lower().replace("-", " ")):
+        petra.get_by_label("Join code").fill(typed)
+        petra.get_by_label("New password").fill(PASSWORD)
+        petra.get_by_label("The same again").fill(PASSWORD)
+        petra.get_by_label("Code that it shows now").fill(code_of(base64.b32decode(secret.replace(" ", ""))))
+        expect(petra.get_by_text(secret)).to_be_visible()  # the authenticator that was set up is good still
+        petra.get_by_role("button", name="Join").click()
+        if typed == "0000-0000-0000":
+            expect(petra.get_by_label("Join code")).to_have_attribute("aria-invalid", "true")
+            expect(petra.get_by_label("Join code")).to_have_value(typed)
+    expect(petra.get_by_role("heading", name="Recovery codes")).to_be_visible()
+    for half in (join_code, join_code.replace("-", ""), link.rpartition("/")[2]):
+        assert half not in house.log()
+
+
 def test_a_code_that_is_wrong_or_was_used_lets_nobody_in(windows: Windows, hired: Hired) -> None:
     ada = hired(Role.AUDITOR)
     page = windows(refusals=REFUSED)

@@ -26,8 +26,6 @@ from casino_brag.staff.invitations import (
     Joined,
     invite,
     invited,
-    join,
-    offer_to,
     reset,
     unlock,
 )
@@ -44,6 +42,7 @@ from casino_brag.staff.people import (
 from tests.colleagues import PASSWORD, SAID, code_of, colleague
 from tests.inprocess import AppHouse
 from tests.running import together
+from tests.staff.joining import joined, offered, refusal
 
 
 @pytest.fixture
@@ -52,35 +51,6 @@ def name(conn: psycopg.Connection[Any]) -> str:
     name = "bob." + secrets.token_hex(4)
     add_staff(conn, name, [Role.EDITOR], SAID)
     return name
-
-
-def offered(house: AppHouse, conn: psycopg.Connection[Any], invitation: Invitation) -> Enrolment:
-    who = invited(conn, invitation.token)
-    assert who is not None
-    return offer_to(house.sealer, who)
-
-
-def joined(
-    house: AppHouse, invitation: Invitation, offer: Enrolment, password: str = PASSWORD, code: str = ""
-) -> Joined | ServiceError:
-    """What the person gets, or the refusal."""
-    try:
-        return join(
-            house.service.database.connection,
-            house.sealer,
-            invitation.token,
-            password,
-            offer.sealed,
-            code or code_of(offer.secret),
-            "::1",
-        )
-    except ServiceError as refused:
-        return refused
-
-
-def refusal(outcome: Joined | ServiceError) -> ServiceError:
-    assert isinstance(outcome, ServiceError)
-    return outcome
 
 
 def entry_of(conn: psycopg.Connection[Any], kind: str, name: str) -> dict[str, Any]:
@@ -191,9 +161,10 @@ def test_a_link_expires(app_house: AppHouse, conn: psycopg.Connection[Any], name
         )
     assert invited(conn, token) is None
     row = conn.execute(
-        "SELECT staff_join(%s, %s, '', 0, '{}', %s, '', '', '{}', '{}')", [hash_of(token), STAND_IN, uuid7()]
+        "SELECT staff_join(%s, '', %s, '', 0, '{}', %s, '', '', '{}', '{}', '{}', '{}')",
+        [hash_of(token), STAND_IN, uuid7()],
     ).fetchone()
-    assert row == (False,)
+    assert row == ("gone",)
 
 
 def test_who_retired_is_not_joined_and_not_invited(

@@ -232,7 +232,7 @@ def test_the_database_itself_takes_no_entry_that_names_somebody_else(
 
     with pytest.raises(pg.CheckViolation, match="names somebody else"):
         conn.execute(
-            "SELECT proposal_decide(%s, 'approved', NULL, %s, %s)",
+            "SELECT proposal_decide(%s, 'approved', NULL, %s, sha256(''), %s)",
             [made, anna.staff_id, entry(EntryType.PROPOSAL_DECIDED)],
         )
     with pytest.raises(pg.CheckViolation, match="names somebody else"):

@@ -436,7 +436,8 @@ class TestTwoPersons:
         path = self.proposed(olga, "staff_invite", subject=name, roles="editor")
         assert path in olga.get("/approvals").text
         assert "Make the link" not in olga.get(path).text
-        assert anna.post(f"{path}/approve", of=path).status_code == 303
+        approved = anna.post(f"{path}/approve", of=path)
+        code = self.join_code(approved)
         assert "/link" not in anna.get(path).text
         made = olga.post(f"{path}/link", of=path)
         (link,) = re.findall(r"/console(/join/[\w-]+)", made.text)
@@ -445,6 +446,55 @@ class TestTwoPersons:
         shown = olga.get("/staff").text
         assert name in shown
         assert "Invited" in shown
+        shown = olga.get(link).text
+        typed = {"new_code": code_of(TestJoining().secret(shown)), "join_code": code.lower()}
+        joined = olga.send(link, **TestJoining().typed(shown, **typed))
+        assert (joined.status_code, "Recovery codes" in joined.text) == (200, True)
+
+    def join_code(self, approved: requests.Response) -> str:
+        """The code that an approver is shown, and which nothing keeps that a browser would send or show again."""
+        assert approved.status_code == 200, approved.text
+        assert approved.headers["Cache-Control"] == "no-store"
+        assert "Set-Cookie" not in approved.headers
+        (code,) = re.findall(r"<code>([0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4})</code>", approved.text)
+        return str(code)
+
+    def test_neither_of_the_two_is_shown_the_other_half(
+        self, app_house: AppHouse, olga: Colleague, anna: Colleague
+    ) -> None:
+        path = self.proposed(olga, "staff_reset", subject=colleague(app_house, Role.EDITOR).name)
+        code = self.join_code(anna.post(f"{path}/approve", of=path))
+        again = anna.post(f"{path}/approve", of=path)
+        assert again.status_code == 409
+        made = olga.post(f"{path}/link", of=path)
+        (token,) = re.findall(r"/console/join/([\w-]+)", made.text)
+        auditor = colleague(app_house, Role.AUDITOR).signed_in()
+        shown = again.text + auditor.get("/audit").text
+        for who in (olga, anna, auditor):
+            shown += "".join(who.get(page).text for page in (path, "/approvals", "/staff", "/account"))
+            shown += str(who.http.cookies.get_dict())
+        for half in (code, code.replace("-", ""), token):
+            assert half not in shown
+        assert code not in made.text
+
+    def test_a_wrong_join_code_is_told_at_its_field_and_the_authenticator_stays(
+        self, app_house: AppHouse, ada: Colleague, olga: Colleague, anna: Colleague
+    ) -> None:
+        path = self.proposed(olga, "staff_reset", subject=colleague(app_house, Role.EDITOR).name)
+        code = self.join_code(anna.post(f"{path}/approve", of=path))
+        (link,) = re.findall(r"/console(/join/[\w-]+)", olga.post(f"{path}/link", of=path).text)
+        shown = ada.get(link).text
+        secret = TestJoining().secret(shown)
+        typed = TestJoining().typed(shown, new_code=code_of(secret))
+        unsaid = ada.send(link, **typed)
+        wrong = ada.send(link, join_code="0000-0000-0000", **typed)
+        for refused in (unsaid, wrong):
+            assert refused.status_code == 422
+            assert 'id="error-join_code"' in refused.text
+            assert TestJoining().secret(refused.text) == secret
+        assert 'value="0000-0000-0000"' in wrong.text
+        assert ada.send(link, join_code=code, **typed).status_code == 200
+        assert 'name="join_code"' not in ada.get(TestJoining().link(app_house)[1]).text
 
     def test_who_proposed_and_whom_it_is_about_are_refused(
         self, app_house: AppHouse, anna: Colleague
@@ -480,7 +530,7 @@ class TestTwoPersons:
         unproven = anna.post(f"{path}/approve", of=path, reason="Seen.")
         assert unproven.status_code == 422
         assert "Seen." in unproven.text
-        assert anna.post(f"{path}/approve", of=path, code=anna.code()).status_code == 303
+        assert anna.post(f"{path}/approve", of=path, code=anna.code()).status_code == 200
 
     def test_two_approvals_at_the_same_time_do_it_once(
         self, app_house: AppHouse, olga: Colleague, anna: Colleague
@@ -489,7 +539,7 @@ class TestTwoPersons:
         path = self.proposed(olga, "staff_invite", subject=name, roles="editor")
         other = colleague(app_house, Role.APPROVER).signed_in()
         outcomes = together([partial(who.post, f"{path}/approve", of="/account") for who in (anna, other)])
-        assert sorted(answer.status_code for answer in outcomes) == [303, 409]
+        assert sorted(answer.status_code for answer in outcomes) == [200, 409]
         with app_house.connect() as conn:
             row = conn.execute(
                 "SELECT count(*) FROM audit_entry WHERE type = 'staff.added' AND after ->> 'name' = %s",
@@ -512,10 +562,10 @@ class TestTwoPersons:
     def test_a_colleague_is_reset_and_retired(
         self, app_house: AppHouse, olga: Colleague, anna: Colleague
     ) -> None:
-        for kind, state in (("staff_reset", "Not joined"), ("staff_retire", "Retired")):
+        for kind, state, answered in (("staff_reset", "Not joined", 200), ("staff_retire", "Retired", 303)):
             subject = colleague(app_house, Role.EDITOR).signed_in()
             path = self.proposed(olga, kind, subject=subject.name)
-            assert anna.post(f"{path}/approve", of=path).status_code == 303
+            assert anna.post(f"{path}/approve", of=path).status_code == answered
             assert subject.get("/account", allow_redirects=False).status_code == 303
             row = re.search(rf'<th scope="row">{subject.name}</th>.*?</tr>', olga.get("/staff").text, re.S)
             assert row

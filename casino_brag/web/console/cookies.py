@@ -34,3 +34,9 @@ def on_this_machine() -> bool:
     """Whether the browser is on the machine of the service itself; all others come over TLS, and cookies over nothing
     else."""
     return request.scheme == "http" and urlsplit(f"//{request.host}").hostname in LOOPBACK
+
+
+def origin() -> str:
+    """How the browser calls this service.  Whatever ends TLS speaks plain HTTP to us, so the request's scheme does not
+    say."""
+    return f"{'http' if on_this_machine() else 'https'}://{request.host}"

@@ -25,6 +25,7 @@ from casino_brag.staff.people import (
     revoke,
     users_and_rights,
 )
+from casino_brag.staff.provider import linked
 from casino_brag.web.console.forms import Form, posted
 from casino_brag.web.console.pages.sign_in import picture
 from casino_brag.web.console.shell import back_to, page, render, require_proof
@@ -123,6 +124,8 @@ def _account(conn: psycopg.Connection[Any], who: SignedIn, form: Form) -> Respon
     return render(
         "account.html.j2",
         form=form,
+        provider=service().provider,
+        linked=linked(conn, who.person),
         codes_left=recovery_codes_left(conn, who.person),
         tokens=_of_myself(conn, who)["tokens"],
         sessions=sessions(conn, staff_id=who.person.staff_id, limit=20),

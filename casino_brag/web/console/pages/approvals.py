@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import psycopg
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from casino_brag.catalogue.drafts import DraftState, list_drafts
 from casino_brag.catalogue.versions import games_with_paytables, list_versions
@@ -15,6 +15,7 @@ from casino_brag.rounds.proposed import void_proposed
 from casino_brag.staff.access import SignedIn
 from casino_brag.staff.people import Role
 from casino_brag.staff.proposals import (
+    INVITING,
     Kind,
     ProposalState,
     decide,
@@ -24,6 +25,7 @@ from casino_brag.staff.proposals import (
     recent_proposals,
     withdraw,
 )
+from casino_brag.web.console.cookies import origin
 from casino_brag.web.console.forms import Form, posted
 from casino_brag.web.console.pages.people import WORDS
 from casino_brag.web.console.shell import back_to, page, render, require_proof
@@ -65,12 +67,15 @@ def proposal(conn: psycopg.Connection[Any], who: SignedIn, proposal_id: UUID) ->
 def decide_proposal(
     conn: psycopg.Connection[Any], who: SignedIn, proposal_id: UUID, verdict: str
 ) -> Response:
-    """Approves a proposal, which carries it out, or rejects it."""
+    """Approves a proposal, which carries it out, or rejects it.  A join code that comes of it is shown this once."""
     form, approve = posted(), verdict == "approve"
     with form.attempt():
         require_proof(conn, who, form)
         perform = partial(void_proposed, service().house)
-        decide(conn, who.person, proposal_id, approve, form.value("reason"), perform)
+        join_code = decide(conn, who.person, proposal_id, approve, form.value("reason"), perform)
+        if join_code is not None:
+            found = read_proposal(conn, proposal_id)
+            return render("proposal_code.html.j2", proposal=found, join_code=join_code)
         return back_to(QUEUE, "Approved and done." if approve else "Rejected.")
     return _proposal(conn, who, proposal_id, form)
 
@@ -104,13 +109,14 @@ def link(conn: psycopg.Connection[Any], who: SignedIn, proposal_id: UUID) -> Res
     with form.attempt():
         require_proof(conn, who, form)
         made = make_link(conn, who.person, proposal_id)
-        return render("proposal_link.html.j2", invitation=made, origin=request.host_url.rstrip("/"))
+        return render("proposal_link.html.j2", invitation=made, origin=origin())
     return _proposal(conn, who, proposal_id, form)
 
 
 def _proposal(conn: psycopg.Connection[Any], who: SignedIn, proposal_id: UUID, form: Form) -> Response:
     found = read_proposal(conn, proposal_id)
     mine = found.proposed_by == who.person.staff_id
+    invites = found.kind in INVITING and found.state is ProposalState.APPROVED
     return render(
         "proposal.html.j2",
         form=form,
@@ -119,10 +125,7 @@ def _proposal(conn: psycopg.Connection[Any], who: SignedIn, proposal_id: UUID, f
         round_id=found.subject if found.kind is Kind.ROUND_VOID else "",
         may_decide=found.can_be_decided_by(who.person),
         may_withdraw=mine and found.state is ProposalState.OPEN and Role.OPERATIONS in who.person.roles,
-        may_make_link=mine
-        and found.state is ProposalState.APPROVED
-        and found.kind in (Kind.STAFF_INVITE, Kind.STAFF_RESET)
-        and not found.link_made
-        and Role.OPERATIONS in who.person.roles,
+        invites=invites,
+        may_make_link=mine and invites and not found.link_made and Role.OPERATIONS in who.person.roles,
         status=form.status,
     )

@@ -16,7 +16,7 @@ from casino_brag.staff.access import SignedIn, awaiting_code, give_code, give_pa
 from casino_brag.staff.factors import Enrolment
 from casino_brag.staff.invitations import GONE, invited, join, offer_to
 from casino_brag.web.console.cookies import drop, put
-from casino_brag.web.console.forms import asked, posted
+from casino_brag.web.console.forms import Form, asked, posted
 from casino_brag.web.console.shell import COOKIE, HOME, SIGN_IN, back_to, doorway, local_path, page, render
 from casino_brag.web.requests import address
 from casino_brag.web.service import service
@@ -40,7 +40,7 @@ def give_name() -> Response:
                 address(),
             )
             return put(back_to(f"{CODE}?next={quote(onward)}"), COOKIE, secret)
-    return render("sign_in.html.j2", form=form, onward=onward, status=form.status)
+    return sign_in_page(form, onward)
 
 
 @doorway(blueprint, "/code", methods=("GET", "POST"))
@@ -82,6 +82,7 @@ def join_by(token: str) -> Response:
                 form.value("offer"),
                 form.value("new_code"),
                 address(),
+                join_code=form.value("join_code"),
             )
             shown = render("recovery_codes.html.j2", codes=joined.codes, onward=HOME, done="Go on")
             return put(shown, COOKIE, joined.secret)
@@ -102,6 +103,13 @@ def leave(conn: psycopg.Connection[Any], who: SignedIn) -> Response:
     """Ends the session."""
     sign_out(conn, who)
     return drop(back_to(SIGN_IN), COOKIE)
+
+
+def sign_in_page(form: Form, onward: str) -> Response:
+    """The ways in, and why the one that was tried does not lead in."""
+    return render(
+        "sign_in.html.j2", form=form, onward=onward, provider=service().provider, status=form.status
+    )
 
 
 def picture(enrolment: Enrolment) -> Markup:
