@@ -22,15 +22,14 @@ from casino_brag.catalogue.operators import add_operator
 from casino_brag.catalogue.paytables import publish_directory
 from casino_brag.config import Config, shipped
 from casino_brag.db.embedded import EmbeddedServer, Role
-from casino_brag.db.migrations import migrate, read_migrations
 from casino_brag.game.cards import Card
 from casino_brag.rng import Draw, rank, seeds
 from casino_brag.rounds.house import House
 from casino_brag.sealing import Sealer
 from casino_brag.web.app import create_app
 from casino_brag.web.service import EXTENSION, Service
-from tests.postgres import quick_programs
-from tests.running import Operator, Player, forget, new_staff
+from tests.postgres import forget, furnished_programs
+from tests.running import Operator, Player, new_staff
 
 
 @dataclass
@@ -100,7 +99,7 @@ def app_house_in(directory: Path) -> Iterator[AppHouse]:
     """A house of its own below a directory; everything it started has ended when the block is left."""
     data_dir = directory / "data"
     try:
-        with EmbeddedServer.attach(data_dir, bindir=quick_programs()) as server, _served(server) as house:
+        with EmbeddedServer.attach(data_dir, bindir=furnished_programs()) as server, _served(server) as house:
             yield house
     finally:
         forget(data_dir)
@@ -109,7 +108,6 @@ def app_house_in(directory: Path) -> Iterator[AppHouse]:
 @contextmanager
 def _served(server: EmbeddedServer) -> Iterator[AppHouse]:
     with psycopg.connect(server.url(Role.OWNER), autocommit=True) as conn:
-        migrate(conn, read_migrations(shipped("migrations")))
         publish_directory(conn, shipped("paytables"), actor="system:tests")
     config = Config(
         server.url(Role.APP), {"k1": secrets.token_bytes(32)}, rate_per_second=0, sealing_lag_seconds=0

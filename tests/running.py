@@ -23,6 +23,7 @@ import psycopg
 import requests
 from click.testing import CliRunner
 
+import casino_brag
 from casino_brag.catalogue.signing import signature
 from casino_brag.cli import commands
 from casino_brag.cli.installation import seal_keys
@@ -32,7 +33,8 @@ from casino_brag.sealing import Sealer
 from casino_brag.staff.people import Role as StaffRole
 from casino_brag.staff.people import Said, add_staff, issue_token
 from tests.books import broken_laws
-from tests.postgres import quick_programs
+from tests.forked import Forked
+from tests.postgres import forget, furnished_programs
 
 START_SECONDS = 60
 CALL_SECONDS = 30
@@ -207,7 +209,7 @@ class RunningService:
         self.log_path = data_dir.parent / f"{data_dir.name}.log"
         self.port = free_port()
         self.base = f"http://127.0.0.1:{self.port}"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | subprocess.Popen[bytes] | None = None
 
     @classmethod
     @contextmanager
@@ -224,7 +226,7 @@ class RunningService:
         running = cls(directory / "data", workers=workers, paytables=paytables, environment=environment or {})
         # Holding on to the database keeps its data readable when the service is killed, and stops it at the end.
         try:
-            with EmbeddedServer.attach(running.data_dir, bindir=quick_programs(bindir)) as server:
+            with EmbeddedServer.attach(running.data_dir, bindir=furnished_programs(bindir)) as server:
                 running.server = server
                 try:
                     running.launch()
@@ -238,13 +240,20 @@ class RunningService:
 
     def launch(self, *, sound: bool = True) -> None:
         """Starts the service and waits until it can deal; where that is not `sound`, until it answers."""
-        command = [sys.executable, "-m", "casino_brag", "serve", "--port", str(self.port)]
-        command += ["--data-dir", str(self.data_dir), "--workers", str(self._workers)]
+        words = ["serve", "--port", str(self.port)]
+        words += ["--data-dir", str(self.data_dir), "--workers", str(self._workers)]
         if self._paytables is not None:
-            command += ["--paytables", str(self._paytables)]
+            words += ["--paytables", str(self._paytables)]
+        if self.checkout == Path.cwd() and "PYTHONPATH" not in self._environment:
+            self.process = Forked(*words, log=self.log_path, env=self._environment)
+        else:  # another program, or another Python
+            self.process = self._interpreted(words)
+        self.wait_until_it_answers("/readyz" if sound and self._paytables is None else "/healthz")
+
+    def _interpreted(self, words: list[str]) -> subprocess.Popen[bytes]:
         with self.log_path.open("ab") as log:
-            self.process = subprocess.Popen(
-                command,
+            return subprocess.Popen(
+                [sys.executable, "-m", "casino_brag", *words],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -252,7 +261,6 @@ class RunningService:
                 env=os.environ | self._environment,
                 start_new_session=True,
             )
-        self.wait_until_it_answers("/readyz" if sound and self._paytables is None else "/healthz")
 
     def wait_until_it_answers(self, path: str = "/readyz") -> None:
         """Waits for a 200, for a bounded time."""
@@ -361,11 +369,13 @@ class RunningService:
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
-def forget(data_dir: Path) -> None:
-    """Removes a stopped server's cluster that had to be kept outside its data directory."""
-    cluster = data_dir / "postgres"
-    if cluster.is_symlink():
-        shutil.rmtree(cluster.resolve().parent)
+def copy_of_program(directory: Path) -> Path:
+    """Fills a directory with everything that runs, compiled as it is here, and returns it."""
+    root = Path(casino_brag.__file__).parents[1]
+    for name in ("casino_brag", "migrations", "paytables", "jurisdictions"):
+        # Not what another process is compiling at the moment, which has a number for its last suffix.
+        shutil.copytree(root / name, directory / name, ignore=shutil.ignore_patterns("*.pyc.*"))
+    return directory
 
 
 def new_staff(conn: psycopg.Connection[Any], base: str, *roles: str) -> Player:

@@ -7,7 +7,6 @@ import json
 import secrets
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,15 +18,12 @@ from uuid import uuid4
 import requests
 
 from casino_brag.catalogue.signing import signature
+from tests.forked import Forked
 from tests.running import free_port
 
 START_SECONDS = 30
 STOP_SECONDS = 30
 CALL_SECONDS = 15
-
-
-def _command() -> list[str]:
-    return [sys.executable, "-m", "casino_brag", "sandbox-wallet"]
 
 
 def stake(player: str, amount_minor: int, **other: Any) -> dict[str, Any]:
@@ -62,7 +58,7 @@ class SandboxWallet:
         self.keys_file = directory / "sandbox-wallet.keys"
         self.file = directory / "sandbox-wallet.sqlite3"
         self.log_path = directory / "sandbox-wallet.log"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | None = None
         self._keys: tuple[tuple[str, str], ...] = ()
         self._options = options
 
@@ -75,12 +71,9 @@ class SandboxWallet:
 
     def start(self) -> None:
         """Starts the command and waits until it answers."""
-        command = [*_command(), "--port", str(self.port), "--file", str(self.file)]
-        command += ["--keys", str(self.keys_file), *self._options]
-        with self.log_path.open("ab") as log:
-            self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
-            )
+        words = ["sandbox-wallet", "--port", str(self.port), "--file", str(self.file)]
+        words += ["--keys", str(self.keys_file), *self._options]
+        self.process = Forked(*words, log=self.log_path)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.log()

@@ -25,10 +25,8 @@ from casino_brag.audit.notes import SigningKey
 from casino_brag.audit.publishing import Publication
 from casino_brag.audit.sealer import seal
 from casino_brag.audit.verifying import verify_log
-from casino_brag.config import shipped
 from casino_brag.db.embedded import EmbeddedServer, Role
-from casino_brag.db.migrations import migrate, read_migrations
-from tests.postgres import quick_programs
+from tests.postgres import furnished_programs
 
 DAYS = 3
 WRITERS = 8
@@ -104,12 +102,10 @@ class Log:
 @contextmanager
 def sealed_log(directory: Path) -> Iterator[Log]:
     """A log of some hundred entries in a database of its own."""
-    with EmbeddedServer.attach(directory / "data", bindir=quick_programs()) as server:
+    with EmbeddedServer.attach(directory / "data", bindir=furnished_programs()) as server:
         log = Log(server, "sealed", SigningKey.generate("log.example"), directory / "checkpoints")
         with psycopg.connect(server.url(Role.SUPERUSER), autocommit=True) as conn:
-            conn.execute("CREATE DATABASE sealed OWNER casino_brag_owner")
-        with log.connect() as conn:
-            migrate(conn, read_migrations(shipped("migrations")))
+            conn.execute("CREATE DATABASE sealed TEMPLATE casino_brag OWNER casino_brag_owner")
         _days(log)
         yield log
 

@@ -6,8 +6,9 @@ An examiner need not take our word for where random numbers go: this is what the
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -44,58 +45,75 @@ class Use:
     purpose: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """What a function says of itself, the dotted names that it uses, and what it asks the generator for."""
+
+    where: str
+    purpose: str
+    names: frozenset[str]
+    asks_for: tuple[str, ...]
+
+
 def module_uses(package: Path = PACKAGE) -> list[Use]:
     """Every function outside of the module that uses one of its names, by file; its constants are not counted."""
-    outside = (file for file in _files(package) if file.relative_to(package).parts[0] != "rng")
-    return [use for file in outside for use in _uses(package, file, (f"{MODULE}.",))]
+    module = f"{package.name}/rng/"
+    return _uses((found for found in _read(package) if not found.where.startswith(module)), (f"{MODULE}.",))
 
 
 def other_uses(package: Path = PACKAGE) -> list[Use]:
     """Every function in the package that asks another source than the module, or a new identifier, by file."""
-    return [use for file in _files(package) for use in _uses(package, file, OTHER_SOURCES)]
+    return _uses(_read(package), OTHER_SOURCES)
 
 
 def purposes(package: Path = PACKAGE) -> list[tuple[str, str]]:
     """What the generator is asked for: the place and the purpose of each request in the source, by file."""
+    return [(found.where, text) for found in _read(package) for text in found.asks_for]
+
+
+def _uses(functions: Iterable[_Function], wanted: tuple[str, ...]) -> list[Use]:
     found = []
-    for file in _files(package):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        texts = dict(_constants(tree))
-        for name, function in _functions(tree):
-            for node in _own(function):
-                match node:
-                    case ast.Call(
-                        func=ast.Attribute(attr="generate"), args=[_, ast.Constant(value=str() as text), *_]
-                    ):
-                        found.append((_where(package, file, name), text))
-                    case ast.Call(func=ast.Attribute(attr="generate"), args=[_, ast.Name(id=constant), *_]):
-                        if constant in texts:
-                            found.append((_where(package, file, name), texts[constant]))
-    return found
-
-
-def _files(package: Path) -> list[Path]:
-    return sorted(package.rglob("*.py"))
-
-
-def _where(package: Path, file: Path, name: str) -> str:
-    return f"{package.name}/{file.relative_to(package).as_posix()}::{name}"
-
-
-def _uses(package: Path, file: Path, wanted: tuple[str, ...]) -> Iterator[Use]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    imported = dict(_imports(tree))
-    for name, function in _functions(tree):
-        used = {full for node in _own(function) if (full := _full_name(node, imported)).startswith(wanted)}
+    for function in functions:
+        used = {name for name in function.names if name.startswith(wanted)}
         # Of a.b.c, which holds a.b, the longest is told.
         told = {each for each in used if not any(other.startswith(f"{each}.") for other in used)}
         shown = sorted(
             each.removeprefix(f"{MODULE}.") for each in told if not each.rpartition(".")[2].isupper()
         )
         if shown:
-            described = ast.get_docstring(function) or ast.get_docstring(tree) or ""
-            purpose = " ".join(described.split("\n\n")[0].split())
-            yield Use(_where(package, file, name), tuple(shown), purpose)
+            found.append(Use(function.where, tuple(shown), function.purpose))
+    return found
+
+
+@cache  # a running program's source stays as it is
+def _read(package: Path) -> tuple[_Function, ...]:
+    """Every function of a package, by file."""
+    return tuple(found for file in sorted(package.rglob("*.py")) for found in _read_file(package, file))
+
+
+def _read_file(package: Path, file: Path) -> Iterator[_Function]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    imported, texts = dict(_imports(tree)), dict(_constants(tree))
+    place = f"{package.name}/{file.relative_to(package).as_posix()}"
+    for name, function in _functions(tree):
+        nodes = list(_own(function))
+        described = ast.get_docstring(function) or ast.get_docstring(tree) or ""
+        yield _Function(
+            f"{place}::{name}",
+            " ".join(described.split("\n\n")[0].split()),
+            frozenset(_full_name(node, imported) for node in nodes),
+            tuple(text for node in nodes if (text := _asked_for(node, texts))),
+        )
+
+
+def _asked_for(node: ast.AST, texts: dict[str, str]) -> str:
+    """The purpose that a request to the generator names; empty for anything else."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="generate"), args=[_, ast.Constant(value=str() as text), *_]):
+            return text
+        case ast.Call(func=ast.Attribute(attr="generate"), args=[_, ast.Name(id=constant), *_]):
+            return texts.get(constant, "")
+    return ""
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[str, str]]:

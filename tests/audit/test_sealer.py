@@ -38,6 +38,7 @@ from casino_brag.db.migrations import migrate, read_migrations
 from casino_brag.db.pool import Database
 from casino_brag.errors import SetUpError
 from casino_brag.ids import uuid7
+from tests.postgres import furnished_programs
 
 KEY = SigningKey("tests/log", bytes(range(32)))
 MIGRATIONS = read_migrations(shipped("migrations"))
@@ -107,21 +108,26 @@ def root_of(leaves: list[bytes]) -> bytes:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    with EmbeddedServer.attach(tmp_path_factory.mktemp("logs") / "data") as running:
+    """A server whose own database has the whole schema, to be copied, and nothing in it."""
+    data_dir = tmp_path_factory.mktemp("logs") / "data"
+    with EmbeddedServer.attach(data_dir, bindir=furnished_programs()) as running:
         yield running
 
 
 @contextmanager
-def empty_log(server: EmbeddedServer, *, migrations: int = len(MIGRATIONS)) -> Iterator[Log]:
+def empty_log(server: EmbeddedServer, *, migrations: int | None = None) -> Iterator[Log]:
+    """A log of no entries, whose schema is of so many migrations, or of all."""
     name = "log_" + secrets.token_hex(4)
     with psycopg.connect(server.url(Role.SUPERUSER), autocommit=True) as conn:
         owner = psycopg.conninfo.conninfo_to_dict(server.url(Role.OWNER))["user"]
-        conn.execute(f"CREATE DATABASE {name} OWNER {owner}")
+        model = "casino_brag" if migrations is None else "template1"
+        conn.execute(f"CREATE DATABASE {name} TEMPLATE {model} OWNER {owner}")
     database = Database(make_conninfo(server.url(Role.APP), dbname=name))
     made = Log(server, name, database)
     try:
-        with made.connect() as conn:
-            migrate(conn, MIGRATIONS[:migrations])
+        if migrations is not None:
+            with made.connect() as conn:
+                migrate(conn, MIGRATIONS[:migrations])
         yield made
     finally:
         database.close()

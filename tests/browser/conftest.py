@@ -16,9 +16,12 @@ from tests.colleagues import Colleague, colleague
 from tests.running import RunningService
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service with a job worker, whose people the tests of the console are."""
+    """A service with a job worker, whose people the tests of the console are.
+
+    It ends with the file, for its job worker would look every second for what is due until the last test of all.
+    """
     with RunningService.start(tmp_path_factory.mktemp("console"), workers=2) as running:
         yield running
 

@@ -15,10 +15,11 @@ from casino_brag.web.console.shell import ACCESS
 from tests.browser.demonstration import Addresses, address, everything
 from tests.browser.desks import NARROW, Desk, Hired
 from tests.colleagues import Colleague
+from tests.provider import Provider
 from tests.running import RunningService
 
-FILES = re.compile(r"\.(csv|json|txt)|/file|/course$|/(now|list)$|/sign-out$")
-"""Addresses that give a file or a part of a page."""
+FILES = re.compile(r"\.(csv|json|txt)|/file|/course$|/(now|list)$|/sign-out$|/provider/(return|finish)$")
+"""Addresses that give a file or a part of a page, or lead on at once."""
 
 RULES = sorted({access.rule for access in ACCESS if access.method == "GET" and not FILES.search(access.rule)})
 
@@ -32,7 +33,8 @@ CONTRAST: dict[str, Any] = {"resultTypes": ["violations"], "runOnly": ["color-co
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service that these tests have for themselves, since much happens in it."""
-    with RunningService.start(tmp_path_factory.mktemp("everybody")) as running:
+    provider = Provider("https://login.example.com").environment  # so that its pages are there
+    with RunningService.start(tmp_path_factory.mktemp("everybody"), environment=provider) as running:
         yield running
 
 

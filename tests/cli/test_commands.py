@@ -16,7 +16,6 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from psycopg import errors as pg
-from terminal import casino_brag, command
 
 from casino_brag.cli import commands
 from casino_brag.config import shipped
@@ -25,6 +24,7 @@ from casino_brag.db.embedded import Role
 from tests.commands import COMMANDS
 from tests.inprocess import AppHouse
 from tests.running import Operator, RunningService, code_of
+from tests.terminal import casino_brag, command
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from terminal import casino_brag, command
 
 from casino_brag.config import parse_seal_keys, read_config
 from casino_brag.errors import SetUpError
+from tests.terminal import command
 
 KEY = base64.b64encode(bytes(range(32))).decode()
 SHORT = base64.b64encode(bytes(31)).decode()
@@ -115,7 +115,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_service_with_a_wrong_environment_does_not_start(data_dir: Path, variable: str, value: str) -> None:
-    finished = casino_brag("serve", "--port=8081", "--data-dir", data_dir, env={variable: value})
+    finished = command("serve", "--port=8081", "--data-dir", data_dir, env={variable: value})
     assert finished.code in (1, 2)
     assert "Traceback" not in finished.err
     said = finished.err.strip()
@@ -128,19 +128,19 @@ def test_a_service_with_a_wrong_environment_does_not_start(data_dir: Path, varia
     ("variable", "value"), [("CASINO_BRAG_POOL_SIZE", "many"), ("CASINO_BRAG_WORKERS", "many")]
 )
 def test_a_wrong_environment_keeps_no_command_from_explaining_itself(variable: str, value: str) -> None:
-    assert casino_brag("--help", env={variable: value}).code == 0
+    assert command("--help", env={variable: value}).code == 0
 
 
 @pytest.mark.parametrize("place", ["/dev/null/data", "/proc/casino-brag/data"])
 def test_a_place_where_nothing_can_be_kept_is_named(place: str) -> None:
-    assert place in casino_brag("serve", "--port=8081", "--data-dir", place).sentence
+    assert place in command("serve", "--port=8081", "--data-dir", place).sentence
     for words in (["migrate", "up"], ["operator", "add", "acme"]):
         assert place in command(*words, "--data-dir", place).sentence
 
 
 def test_keys_that_cannot_be_kept_are_named_too(tmp_path: Path) -> None:
     env = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
-    sentence = casino_brag("serve", "--port=8081", "--data-dir", "/dev/null/data", env=env).sentence
+    sentence = command("serve", "--port=8081", "--data-dir", "/dev/null/data", env=env).sentence
     assert "/dev/null/data/seal.keys" in sentence
 
 
@@ -148,4 +148,4 @@ def test_keys_that_cannot_be_kept_are_named_too(tmp_path: Path) -> None:
 def test_a_damaged_file_of_keys_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "seal.keys").write_text(content, encoding="latin-1")
     env = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
-    assert str(tmp_path / "seal.keys") in casino_brag("serve", "--data-dir", tmp_path, env=env).sentence
+    assert str(tmp_path / "seal.keys") in command("serve", "--data-dir", tmp_path, env=env).sentence

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from terminal import casino_brag, command
 
 from casino_brag.game.paytable import Paytable
 from casino_brag.odds.par_sheet import par_sheet
+from tests.terminal import casino_brag, command
 
 PAYTABLES = Path(__file__).parents[2] / "paytables"
 BRAG = PAYTABLES / "three-card-brag.toml"

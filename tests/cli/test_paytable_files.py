@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from terminal import Finished, casino_brag, command
 
 from casino_brag.catalogue.activations import activate
 from casino_brag.catalogue.drafts import read_draft, submit_draft
@@ -18,6 +17,7 @@ from casino_brag.game.paytable import Paytable
 from casino_brag.staff.people import Person, Role
 from tests.catalogue.persons import GAME, GIVEN, ORIGINAL, approved, person, revised
 from tests.inprocess import AppHouse, app_house_in
+from tests.terminal import Finished, casino_brag, command
 
 Run = Callable[..., Finished]
 

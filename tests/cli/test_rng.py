@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from terminal import casino_brag, command, environment
 
 from casino_brag.cli import commands
 from casino_brag.errors import SetUpError
@@ -21,6 +20,7 @@ from casino_brag.laboratory.judging import Test, judge
 from casino_brag.rng import MODULE_DIGEST, known_answers
 from casino_brag.rng.deal import rank
 from casino_brag.rng.known_answers import CASES, KnownAnswerMismatch
+from tests.terminal import casino_brag, command, environment
 
 SECONDS = 60
 

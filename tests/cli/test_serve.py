@@ -16,11 +16,12 @@ from pathlib import Path
 import psycopg
 import pytest
 import requests
-from terminal import SECONDS, Serving, casino_brag, environment, serving
 
 from casino_brag.config import shipped
 from casino_brag.db.embedded import EmbeddedServer, Role
-from tests.running import CALL_SECONDS, Player, forget, free_port
+from tests.postgres import forget, quick_programs
+from tests.running import CALL_SECONDS, Player, free_port
+from tests.terminal import SECONDS, Serving, casino_brag, command, environment, serving
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,8 +41,8 @@ def serve(
     data_dir: Path, *arguments: str, env: dict[str, str] | None = None
 ) -> AbstractContextManager[Serving]:
     port = free_port()
-    command = ["casino_brag", "serve", "--workers=1", f"--port={port}", f"--data-dir={data_dir}", *arguments]
-    return serving(data_dir.parent, port, *command, env=env)
+    words = ["casino_brag", "serve", "--workers=1", f"--port={port}", f"--data-dir={data_dir}", *arguments]
+    return serving(data_dir.parent, port, *words, env=env)
 
 
 def printed_token(running: Serving) -> str:
@@ -128,7 +129,7 @@ def test_the_printed_round_is_played_as_well_after_a_change_of_the_paytable(
     file.write_text(file.read_text().replace("prial = 40 }", "prial = 39 }"))
     with serve(data_dir) as running:
         running.wait_for()
-        published = casino_brag("paytables", "publish", f"--paytables={paytables}", f"--data-dir={data_dir}")
+        published = command("paytables", "publish", f"--paytables={paytables}", f"--data-dir={data_dir}")
         assert "three-card-brag: version 2, in force from now on" in published.out
         committed, dealt, decided, *checked = play(running, printed_session(running), tmp_path)
         commitment = json.loads(dealt)["commitment"]
@@ -198,7 +199,7 @@ def test_without_a_fit_paytable_the_service_lives_and_says_what_to_mend(
         assert "No game is open" in told
         assert "TOKEN=" not in told
         shutil.copytree(shipped("paytables"), paytables, dirs_exist_ok=True)
-        published = casino_brag("paytables", "publish", f"--paytables={paytables}", f"--data-dir={data_dir}")
+        published = command("paytables", "publish", f"--paytables={paytables}", f"--data-dir={data_dir}")
         assert published.code == 0
         running.wait_for("/readyz")
 
@@ -210,7 +211,7 @@ def test_one_unfit_paytable_leaves_the_other_game_open(data_dir: Path, tmp_path:
         running.wait_for()
         assert "double-play-brag is not open:" in running.printed()
         assert Player(running.base, printed_token(running)).open(100).status_code == 201
-    published = casino_brag("paytables", "publish", f"--paytables={paytables}", f"--data-dir={data_dir}")
+    published = command("paytables", "publish", f"--paytables={paytables}", f"--data-dir={data_dir}")
     assert (published.code, published.out) == (1, "three-card-brag: version 1\n")
 
 
@@ -218,7 +219,7 @@ def test_one_unfit_paytable_leaves_the_other_game_open(data_dir: Path, tmp_path:
 def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
     """A server that is somebody's own, with nothing of ours in it but what a test puts there."""
     data_dir = tmp_path_factory.mktemp("other") / "data"
-    with EmbeddedServer.attach(data_dir) as server:
+    with EmbeddedServer.attach(data_dir, bindir=quick_programs()) as server:
         with psycopg.connect(
             server.url(Role.SUPERUSER).replace("/casino_brag?", "/postgres?"), autocommit=True
         ) as conn:
@@ -288,9 +289,7 @@ def test_an_owner_who_cannot_work_as_the_application_is_told_so(
         administrator.execute(role)
     administrator.execute("CREATE DATABASE brag OWNER casino_owner")
     url = address(other, "casino_owner", "brag")
-    finished = casino_brag(
-        "serve", f"--port={free_port()}", f"--data-dir={data_dir}", env={"DATABASE_URL": url}
-    )
+    finished = command("serve", f"--port={free_port()}", f"--data-dir={data_dir}", env={"DATABASE_URL": url})
     assert "casino_brag_app" in finished.sentence
 
 
@@ -306,15 +305,15 @@ def test_production_is_set_up_as_it_is_described(
     keys = {"CASINO_BRAG_SEAL_KEYS": "k1:" + "A" * 43 + "="}
     owner = keys | {"DATABASE_URL": address(other, "casino_owner", "casino")}
     service = keys | {"DATABASE_URL": address(other, "casino_service", "casino")}
-    assert "migrate up" in casino_brag("migrate", "verify", env=owner).sentence
-    assert casino_brag("migrate", "up", env=owner).code == 0
-    assert casino_brag("migrate", "verify", env=owner).code == 0
-    assert casino_brag("paytables", "publish", env=owner).code == 0
-    assert casino_brag("operator", "add", "acme", "--origin", "https://play.example.com", env=owner).code == 0
+    assert "migrate up" in command("migrate", "verify", env=owner).sentence
+    assert command("migrate", "up", env=owner).code == 0
+    assert command("migrate", "verify", env=owner).code == 0
+    assert command("paytables", "publish", env=owner).code == 0
+    assert command("operator", "add", "acme", "--origin", "https://play.example.com", env=owner).code == 0
     port = free_port()
-    (command,) = re.findall(r"^gunicorn --config (\S+) '([^']+)'$", text, re.MULTILINE)
+    (served,) = re.findall(r"^gunicorn --config (\S+) '([^']+)'$", text, re.MULTILINE)
     bound = service | {"CASINO_BRAG_BIND": f"127.0.0.1:{port}", "CASINO_BRAG_WORKERS": "1"}
-    with serving(tmp_path, port, "gunicorn", "--config", *command, env=bound) as running:
+    with serving(tmp_path, port, "gunicorn", "--config", *served, env=bound) as running:
         running.wait_for()
         games = requests.get(running.base + "/v1/games", timeout=CALL_SECONDS).json()
         assert [game["game"] for game in games["items"]] == ["double-play-brag", "three-card-brag"]

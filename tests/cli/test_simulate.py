@@ -19,12 +19,12 @@ from typing import Any
 
 import pytest
 from distributed import LocalCluster
-from terminal import Finished, casino_brag, command, environment
 
 from casino_brag.game.paytable import Paytable
 from casino_brag.odds.returns import main_game
 from casino_brag.simulation import engines, verdict
 from casino_brag.simulation.plan import CHUNK_ROUNDS
+from tests.terminal import Finished, casino_brag, command, environment
 
 BRAG = "paytables/three-card-brag.toml"
 SEED = "5a" * 48

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 
 from tests.operators_wallet import Casino, casino
 from tests.running import RunningService
+from tests.terminal import command
 
 
 @pytest.fixture(scope="module")
@@ -34,23 +33,14 @@ def reconciled(
     house: Casino, lines: list[str] | None, directory: Path, *more: str
 ) -> tuple[int, dict[str, Any]]:
     """The exit code and the findings of the command, of a statement of these lines."""
-    command = [
-        sys.executable,
-        "-m",
-        "casino_brag",
-        "wallet",
-        "reconcile",
-        house.operator.name,
-        "--json",
-        *more,
-    ]
-    command += ["--data-dir", str(house.service.data_dir)]
+    words = ["wallet", "reconcile", house.operator.name, "--json", *more]
+    words += ["--data-dir", str(house.service.data_dir)]
     if lines is not None:
         text = "\ufeff" + "\n".join(lines) + "\n"  # as spreadsheets write it
         (directory / "statement.csv").write_text(text, encoding="utf-8", errors="surrogateescape")
-        command += ["--statement", str(directory / "statement.csv")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    return ran.returncode, json.loads(ran.stdout) if ran.stdout else {"error": ran.stderr}
+        words += ["--statement", str(directory / "statement.csv")]
+    ran = command(*words)
+    return ran.code, json.loads(ran.out) if ran.out else {"error": ran.err}
 
 
 @pytest.fixture(scope="module")

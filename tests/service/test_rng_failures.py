@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from casino_brag.rng import State, generator
 from casino_brag.rounds import integrity, upkeep
 from tests.books import broken_laws
 from tests.inprocess import AppHouse, app_house_in
-from tests.running import CALL_SECONDS, Player, RunningService, code_of, together
+from tests.running import CALL_SECONDS, Player, RunningService, code_of, copy_of_program, together
 
 ROOT = Path(__file__).parents[2]
 WORKERS = 3
@@ -200,9 +199,7 @@ def served_from(service: RunningService, tree: Path, *, sound: bool = False) -> 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of everything that runs."""
-    for name in ("casino_brag", "migrations", "paytables", "jurisdictions"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
+    return copy_of_program(tmp_path)
 
 
 def append(name: str) -> Callable[[Path], object]:

@@ -30,7 +30,7 @@ from casino_brag.rng import MODULE_DIGEST, RngUnavailable, generator
 from casino_brag.rounds import integrity, upkeep
 from tests.books import broken_laws
 from tests.inprocess import AppHouse, app_house_in
-from tests.running import CALL_SECONDS, Player, RunningService, code_of, together
+from tests.running import CALL_SECONDS, Player, RunningService, code_of, copy_of_program, together
 
 ROOT = Path(casino_brag.__file__).parents[1]
 A_DAY = 24 * 60 * 60 + 1
@@ -147,9 +147,7 @@ def test_what_is_on_record_of_a_module_holds_no_secret(busy: RunningService) -> 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of everything that runs."""
-    for name in ("casino_brag", "migrations", "paytables", "jurisdictions"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
+    return copy_of_program(tmp_path)
 
 
 def verify(running: RunningService, tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -157,7 +155,6 @@ def verify(running: RunningService, tree: Path, *options: str) -> subprocess.Com
     return subprocess.run(
         [*command, "--data-dir", str(running.data_dir)],
         cwd=tree,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=CALL_SECONDS,

@@ -119,7 +119,7 @@ def test_a_cluster_plays_the_same_rounds(address: str, alone: Tally) -> None:
 def test_a_lost_worker_s_chunks_are_played_again_and_counted_once(
     cluster: LocalCluster, address: str
 ) -> None:
-    plan = replace(PLAN, rounds=30 * CHUNK_ROUNDS)
+    plan = replace(PLAN, rounds=16 * CHUNK_ROUNDS)
     progress = Progress(plan)
     killed = int(next(iter(cluster.workers.values())).pid)
     for chunk, tally in dask(plan, range(plan.chunks), address):
