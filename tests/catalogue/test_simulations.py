@@ -208,7 +208,7 @@ def test_a_course_begins_early_ends_with_all_rounds_and_tells_what_so_many_round
 def test_whatever_is_killed_no_chunk_is_lost_or_counted_twice(
     house: AppHouse, conn: psycopg.Connection[Any], worker: Simulations
 ) -> None:
-    queued = queue_simulation(conn, person(conn, Role.EDITOR), GAME, rounds=16 * CHUNK_ROUNDS)
+    queued = queue_simulation(conn, person(conn, Role.EDITOR), GAME, rounds=40 * CHUNK_ROUNDS)
     for _ in range(2):
         further(house, worker, read_simulation(conn, queued.simulation_id))
         kill(worker)
@@ -294,10 +294,12 @@ def test_what_plays_gives_way_to_everything_else(
     assert os.getpriority(os.PRIO_PROCESS, worker.pid) == 19
 
 
-def test_they_are_played_in_the_order_of_the_queue(house: AppHouse, conn: psycopg.Connection[Any]) -> None:
+def test_they_are_played_in_the_order_of_the_queue(
+    house: AppHouse, conn: psycopg.Connection[Any], worker: Simulations
+) -> None:
     by = person(conn, Role.EDITOR)
     queued = [queue_simulation(conn, by, GAME, rounds=ROUNDS_MIN).simulation_id for _ in range(3)]
-    played_here(house)
+    attended(house, worker, queued[-1], over)
     begun = [read_simulation(conn, one).begun_at for one in queued]
     assert None not in begun
     assert begun == sorted(moment for moment in begun if moment is not None)
@@ -370,11 +372,10 @@ def test_only_the_connection_that_plays_says_what_was_played(
     ],
 )
 def test_a_simulation_that_is_over_is_kept_as_it_is(
-    house: AppHouse, conn: psycopg.Connection[Any], statement: str
+    house: AppHouse, conn: psycopg.Connection[Any], worker: Simulations, statement: str
 ) -> None:
     queued = queue_simulation(conn, person(conn, Role.EDITOR), GAME, rounds=ROUNDS_MIN)
-    played_here(house)
-    assert read_simulation(conn, queued.simulation_id).state.is_over
+    attended(house, worker, queued.simulation_id, over)
     with house.connect() as owner, pytest.raises(pg.RestrictViolation):
         owner.execute(statement, [queued.simulation_id])
 
@@ -414,6 +415,7 @@ def played_here(house: AppHouse) -> None:
     """Plays the queue in this process, on a connection that is closed afterwards."""
     with psycopg.connect(house.config.database_url, autocommit=True) as conn:
         conn.execute("SET ROLE casino_brag_app")
+        until(partial(simulations.take, conn))  # once the server has seen another player leave
         simulating.play_queue(conn)
 
 
